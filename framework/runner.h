@@ -10,7 +10,6 @@
 #include "framework/op_name.h"
 #include "framework/tensor.h"
 #include "memory/allocator.h"
-#include "memory/block.h"
 
 namespace skyline {
 

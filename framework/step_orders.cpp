@@ -4,7 +4,7 @@
 
 #include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/alignment.h"
-#include "memory/order/overlap/overlapped_order.h"
+#include "memory/order/placed_order.h"
 
 namespace skyline {
 namespace {

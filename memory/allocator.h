@@ -1,17 +1,103 @@
+// What an allocator is: the interface, the blocks that it hands out, its counters.
 #pragma once
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "memory/alignment.h"
-#include "memory/block.h"
 #include "memory/device/out_of_memory.h"
-#include "memory/statistics.h"
 #include "memory/tag.h"
 
 namespace skyline {
+
+// Bytes that an allocator handed out. `cookie` belongs to the allocator, which gets it back on
+// release.
+struct Extent {
+  std::byte* address = nullptr;
+  std::size_t bytes = 0;  // as requested
+  std::uint64_t cookie = 0;
+};
+
+class Allocator;
+
+// Move-only owner of an extent. Its destructor returns the extent to the allocator.
+class Block {
+ public:
+  Block() = default;
+  Block(Allocator* owner, Extent extent) noexcept : owner_(owner), extent_(extent) {}
+  Block(Block&& other) noexcept
+      : owner_(std::exchange(other.owner_, nullptr)), extent_(std::exchange(other.extent_, {})) {}
+  Block& operator=(Block&& other) noexcept {
+    if (this != &other) {
+      reset();
+      owner_ = std::exchange(other.owner_, nullptr);
+      extent_ = std::exchange(other.extent_, {});
+    }
+    return *this;
+  }
+  ~Block() { reset(); }
+
+  std::byte* address() const noexcept { return extent_.address; }
+  std::size_t bytes() const noexcept { return extent_.bytes; }
+  explicit operator bool() const noexcept { return owner_ != nullptr; }
+  inline void reset() noexcept;  // below
+
+ private:
+  friend class Allocator;
+  Allocator* owner_ = nullptr;
+  Extent extent_;
+};
+
+// Counters of one allocator. Every peak is the maximum since construction.
+struct Statistics {
+  std::size_t requested_bytes = 0, peak_requested_bytes = 0;  // as requested, by live blocks
+  std::size_t rounded_bytes = 0, peak_rounded_bytes = 0;      // each rounded by align_request()
+  std::size_t allocated_bytes = 0, peak_allocated_bytes = 0;  // after rounding and slack
+  std::size_t reserved_bytes = 0, peak_reserved_bytes = 0;    // taken from the device
+  std::uint64_t requests = 0, releases = 0;                   // served calls
+  std::uint64_t device_allocations = 0, device_frees = 0;
+  std::uint64_t flushes = 0;                 // times cached memory was returned under pressure
+  std::uint64_t out_of_memory = 0;           // refused requests
+  std::size_t largest_free_block_bytes = 0;  // inside reserved memory
+
+  std::size_t cached_bytes() const noexcept { return reserved_bytes - allocated_bytes; }
+  // Returns (free − largest free block) / free; 0 when nothing is free.
+  double external_fragmentation() const noexcept {
+    if (cached_bytes() == 0) return 0;
+    const std::size_t other_bytes =
+        cached_bytes() - std::min(cached_bytes(), largest_free_block_bytes);
+    return static_cast<double>(other_bytes) / static_cast<double>(cached_bytes());
+  }
+  std::size_t internal_fragmentation_bytes() const noexcept {
+    return allocated_bytes - requested_bytes;
+  }
+  bool operator==(const Statistics&) const = default;
+};
+
+// A piece of a segment, used or free.
+struct SegmentBlock {
+  const std::byte* address = nullptr;
+  std::size_t bytes = 0;            // with rounding and slack
+  std::size_t requested_bytes = 0;  // 0 while free
+  bool used = false;
+
+  bool operator==(const SegmentBlock&) const = default;
+};
+
+// One piece of device memory that an allocator holds. Its blocks are contiguous and fill it.
+struct Segment {
+  const std::byte* address = nullptr;
+  std::size_t bytes = 0;
+  std::string_view pool;  // which part of the allocator owns it, e.g. "small"; may be empty
+  std::vector<SegmentBlock> blocks;
+
+  bool operator==(const Segment&) const = default;
+};
 
 // The purpose of a step. Steps of different kinds never share a plan.
 enum class StepKind : std::uint8_t { kTraining, kInference };

@@ -26,7 +26,11 @@ struct Plan {
   bool out_of_time = false;
 
   // Returns (peak − lower bound) / lower bound; 0 for an empty trace.
-  double gap() const noexcept;
+  double gap() const noexcept {
+    if (lower_bound == 0) return 0;
+    return (static_cast<double>(peak) - static_cast<double>(lower_bound)) /
+           static_cast<double>(lower_bound);
+  }
 };
 
 }  // namespace skyline

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <utility>
 
 #include "memory/errors.h"
-#include "memory/step_uses.h"
 
 namespace skyline {
 namespace {

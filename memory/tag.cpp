@@ -1,6 +1,11 @@
 #include "memory/tag.h"
 
 namespace skyline {
+namespace {
+
+constexpr int kPhaseCount = 4;
+
+}  // namespace
 
 std::string_view phase_name(Phase phase) {
   switch (phase) {
@@ -40,6 +45,20 @@ std::string_view category_name(Category category) {
       return "unknown";
   }
   return "unknown";
+}
+
+Phase phase_called(std::string_view name) {
+  for (int i = 0; i < kPhaseCount; ++i) {
+    if (phase_name(static_cast<Phase>(i)) == name) return static_cast<Phase>(i);
+  }
+  return Phase::kOutside;
+}
+
+Category category_called(std::string_view name) {
+  for (int i = 0; i < kCategoryCount; ++i) {
+    if (category_name(static_cast<Category>(i)) == name) return static_cast<Category>(i);
+  }
+  return Category::kUnknown;
 }
 
 std::string tag_name(const Tag& tag) {

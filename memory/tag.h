@@ -23,6 +23,9 @@ inline constexpr int kCategoryCount = 10;
 
 std::string_view phase_name(Phase phase);           // "forward"
 std::string_view category_name(Category category);  // "parameter gradient"
+// The inverse. Unknown names, which other programs write, become kOutside and kUnknown.
+Phase phase_called(std::string_view name);
+Category category_called(std::string_view name);
 
 struct BlockTag;
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/ranks/rank_group.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/cli.h"
 #include "train/data_results.h"

@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "memory/lanes/happens_before.h"
+#include "memory/lanes/conflicts.h"
 #include "memory/lanes/lane_planner.h"
-#include "memory/lanes/step_edges.h"
+#include "memory/lanes/lane_schedule.h"
 
 namespace skyline {
 namespace {

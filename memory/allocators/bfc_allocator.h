@@ -1,6 +1,6 @@
 #pragma once
 
-#include "memory/allocators/allocator_options.h"
+#include "memory/allocators/allocators.h"
 #include "memory/allocators/segments.h"
 
 namespace skyline {

@@ -4,7 +4,6 @@
 
 #include "memory/allocators/account.h"
 #include "memory/device/device.h"
-#include "memory/device/stream_pool.h"
 
 namespace skyline {
 

@@ -1,16 +1,16 @@
 #include "memory/budget/budget_bound.h"
 
-#include <algorithm>
-#include <limits>
 #include <numeric>
 #include <queue>
 #include <utility>
+
+#include "memory/order/order.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::uint32_t kNone = ExitGraph::kNone;
-// Nodes of the network; values follow, then remakes.
+// Nodes of the network; values follow, then recomputes.
 enum : MaxFlow::Node { kSource, kSink, kFirst };
 // Capacities are integers: rounded down, so that the flow stays a bound.
 constexpr double kUnitsPerSecond = 1e9;
@@ -20,6 +20,89 @@ constexpr double kWorthwhile = 1e-6;
 std::uint64_t capacity(double cost) { return static_cast<std::uint64_t>(cost); }
 
 }  // namespace
+
+ExitGraph::ExitGraph(const BudgetProblem& problem)
+    : order_(order_problem(problem.graph, {})),
+      recompute_of_(order_.values.size(), kNone),
+      engine_of_(problem.graph.ops.size(), kNone),
+      engine_bytes_(problem.graph.ops.size()),
+      engine_seconds_(problem.engines.size()) {
+  const std::vector<StepValue>& values = problem.graph.values;
+  std::vector<std::uint32_t> value_of(values.size(), kNone);
+  for (std::uint32_t k = 0; k < order_.values.size(); ++k) value_of[order_.values[k].id] = k;
+  for (std::uint32_t k = 0; k < problem.recomputes.size(); ++k) {
+    const Recompute& recompute = problem.recomputes[k];
+    recompute_of_[value_of[recompute.value]] = k;
+    recompute_workspaces_.push_back(recompute.workspace_bytes);
+    std::vector<std::uint32_t>& inputs = recompute_inputs_.emplace_back();
+    for (const ValueId input : recompute.inputs) {
+      if (!values[values[input].storage].resident) {
+        inputs.push_back(value_of[values[input].storage]);
+      }
+    }
+  }
+  for (std::uint32_t k = 0; k < problem.engines.size(); ++k) {
+    for (const SmallerEngine::Use& use : problem.engines[k].uses) {
+      if (use.op.is_recompute) {
+        recompute_workspaces_[use.op.index] = use.workspace_bytes;
+        continue;
+      }
+      engine_of_[use.op.index] = k;
+      engine_bytes_[use.op.index] =
+          problem.graph.ops[use.op.index].workspace_bytes - use.workspace_bytes;
+      engine_seconds_[k] += use.extra_seconds;
+    }
+  }
+}
+
+void ExitGraph::mark(OpId exit, bool before, std::vector<char>& marked) const {
+  marked.assign(order_.ops.size(), false);
+  std::vector<OpId> stack = {exit};
+  while (!stack.empty()) {
+    const OrderProblem::Op& op = order_.ops[stack.back()];
+    stack.pop_back();
+    for (const OpId next : before ? op.predecessors : op.successors) {
+      if (marked[next]) continue;
+      marked[next] = true;
+      stack.push_back(next);
+    }
+  }
+}
+
+std::vector<std::uint32_t> ExitGraph::new_outputs(OpId op) const {
+  const std::vector<OrderProblem::Pair>& in_place = order_.ops[op].in_place;
+  std::vector<std::uint32_t> outputs = order_.ops[op].outputs;
+  std::erase_if(outputs, [&in_place](std::uint32_t output) {
+    return std::ranges::find(in_place, output, &OrderProblem::Pair::output) != in_place.end();
+  });
+  return outputs;
+}
+
+ExitGraph::Moment ExitGraph::moment_of(OpId exit) const {
+  Moment moment{.exit = exit, .engine = engine_of_[exit]};
+  mark(exit, true, moment.before);
+  mark(exit, false, moment.after);
+  const OrderProblem::Op& op = order_.ops[exit];
+  moment.exit_bytes = op.workspace_bytes - engine_bytes_[exit];
+  moment.engine_bytes = engine_bytes_[exit];
+  if (moment.engine != kNone) moment.engine_seconds = engine_seconds_[moment.engine];
+  for (const std::uint32_t input : op.inputs) moment.exit_bytes += order_.values[input].bytes;
+  for (const std::uint32_t output : new_outputs(exit)) {
+    moment.exit_bytes += order_.values[output].bytes;
+  }
+  for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
+    const OrderProblem::Value& value = order_.values[k];
+    const bool is_input = std::ranges::find(op.inputs, k) != op.inputs.end();
+    const bool written = moment.before[value.producer] && !is_input;
+    if (written && value.kept) moment.exit_bytes += value.bytes;
+    moment.written.push_back(written && !value.kept);
+    const auto reads_later = [&](OpId reader) { return moment.after[reader] != 0; };
+    if (moment.written[k] && std::ranges::any_of(value.readers, reads_later)) {
+      moment.needed.push_back(k);
+    }
+  }
+  return moment;
+}
 
 BudgetBound::BudgetBound(const BudgetProblem& problem)
     : problem_(problem), graph_(problem), order_(graph_.order()) {}
@@ -32,17 +115,17 @@ std::vector<BudgetBound::Maker> BudgetBound::makers_of(std::uint32_t value) cons
        .outputs = op.outputs,
        .new_outputs = graph_.new_outputs(producer),
        .workspace_bytes = op.workspace_bytes - graph_.engine_bytes(producer)}};
-  const std::uint32_t remake = graph_.remake_of(value);
-  if (remake == kNone) return makers;
-  makers.push_back({.inputs = graph_.remake_inputs(remake),
+  const std::uint32_t recompute = graph_.recompute_of(value);
+  if (recompute == kNone) return makers;
+  makers.push_back({.inputs = graph_.recompute_inputs(recompute),
                     .outputs = {value},
                     .new_outputs = {},
-                    .workspace_bytes = graph_.remake_workspace(remake)});
-  if (problem_.remakes[remake].in_place.empty()) makers.back().new_outputs = {value};
+                    .workspace_bytes = graph_.recompute_workspace(recompute)});
+  if (problem_.recomputes[recompute].in_place.empty()) makers.back().new_outputs = {value};
   return makers;
 }
 
-// Counts values that cannot be made again only if they were written before the input was first
+// Counts values that cannot be recomputed only if they were written before the input was first
 // made.
 BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
   const std::vector<std::uint32_t>& inputs = order_.ops[exit].inputs;
@@ -57,7 +140,7 @@ BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
       std::vector<char> alive(order_.values.size());
       for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
         const OrderProblem::Value& value = order_.values[k];
-        const bool stays = value.kept || (graph_.remake_of(k) == kNone &&
+        const bool stays = value.kept || (graph_.recompute_of(k) == kNone &&
                                           std::ranges::any_of(value.readers, reads_later));
         alive[k] = stays && ancestors[value.producer];
       }
@@ -77,11 +160,11 @@ BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
   return least;
 }
 
-// The source's side holds what is made again: a remake on it runs after the exit, a value on it is
-// read after the exit. `second` and `byte` are what these cost.
+// The source's side holds what is recomputed: a recompute on it runs after the exit, a value on it
+// is read after the exit. `second` and `byte` are what these cost.
 void BudgetBound::build(const ExitGraph::Moment& moment, double second, double byte) {
-  const auto first_remake = static_cast<MaxFlow::Node>(kFirst + order_.values.size());
-  flow_.reset(first_remake + problem_.remakes.size());
+  const auto first_recompute = static_cast<MaxFlow::Node>(kFirst + order_.values.size());
+  flow_.reset(first_recompute + problem_.recomputes.size());
   reached_.assign(order_.values.size(), false);
   std::vector<std::uint32_t> stack;
   const auto reach = [&](std::uint32_t value) {
@@ -95,18 +178,18 @@ void BudgetBound::build(const ExitGraph::Moment& moment, double second, double b
     flow_.add_arc(kSource, kFirst + value, MaxFlow::kUnlimited);
   }
   while (!stack.empty()) {
-    const std::uint32_t value = stack.back(), remake = graph_.remake_of(value);
+    const std::uint32_t value = stack.back(), recompute = graph_.recompute_of(value);
     stack.pop_back();
-    const bool alone = remake == kNone;
+    const bool alone = recompute == kNone;
     const std::uint64_t cost = capacity(byte * static_cast<double>(order_.values[value].bytes));
-    flow_.add_arc(kFirst + value, alone ? MaxFlow::Node{kSink} : first_remake + remake, cost);
+    flow_.add_arc(kFirst + value, alone ? MaxFlow::Node{kSink} : first_recompute + recompute, cost);
     if (alone) continue;
-    flow_.add_arc(first_remake + remake, kSink,
-                  capacity(second * problem_.remakes[remake].seconds));
-    for (const std::uint32_t input : graph_.remake_inputs(remake)) {
+    flow_.add_arc(first_recompute + recompute, kSink,
+                  capacity(second * problem_.recomputes[recompute].seconds));
+    for (const std::uint32_t input : graph_.recompute_inputs(recompute)) {
       if (!moment.written[input]) continue;
       reach(input);
-      flow_.add_arc(first_remake + remake, kFirst + input, MaxFlow::kUnlimited);
+      flow_.add_arc(first_recompute + recompute, kFirst + input, MaxFlow::kUnlimited);
     }
   }
   const std::uint64_t own = capacity(byte * static_cast<double>(moment.engine_bytes));
@@ -117,22 +200,23 @@ void BudgetBound::build(const ExitGraph::Moment& moment, double second, double b
 
 void BudgetBound::build_least(const ExitGraph::Moment& moment) { build(moment, 0, 1); }
 
-// On the source's side of the cut, together with its remake.
-bool BudgetBound::is_remade(std::uint32_t value) const {
-  const std::uint32_t remake = graph_.remake_of(value);
-  const std::size_t first_remake = kFirst + order_.values.size();
-  return remake != kNone && flow_.on_source_side(static_cast<MaxFlow::Node>(first_remake + remake));
+// On the source's side of the cut, together with its recompute.
+bool BudgetBound::is_recomputed(std::uint32_t value) const {
+  const std::uint32_t recompute = graph_.recompute_of(value);
+  const std::size_t first_recompute = kFirst + order_.values.size();
+  return recompute != kNone &&
+         flow_.on_source_side(static_cast<MaxFlow::Node>(first_recompute + recompute));
 }
 
 BudgetBound::Line BudgetBound::cut(const ExitGraph::Moment& moment) {
   Line line{.seconds = smaller_ ? moment.engine_seconds : 0,
             .bytes = moment.exit_bytes + (smaller_ ? 0 : moment.engine_bytes),
-            .remade = RemakeChoice(problem_.remakes.size())};
+            .recomputed = RecomputeChoice(problem_.recomputes.size())};
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     if (!reached_[value] || !flow_.on_source_side(kFirst + value)) continue;
-    if (is_remade(value)) {
-      line.seconds += problem_.remakes[graph_.remake_of(value)].seconds;
-      line.remade[graph_.remake_of(value)] = Remake::kOnce;
+    if (is_recomputed(value)) {
+      line.seconds += problem_.recomputes[graph_.recompute_of(value)].seconds;
+      line.recomputed[graph_.recompute_of(value)] = Recompute::kOnce;
     } else {
       line.bytes += order_.values[value].bytes;
     }
@@ -146,7 +230,7 @@ void BudgetBound::find_exits() {
   for (OpId op = problem_.backward; op < order_.ops.size(); ++op) {
     const ExitGraph::Moment moment = graph_.moment_of(op);
     Line all_kept{.bytes = moment.exit_bytes + moment.engine_bytes,
-                  .remade = RemakeChoice(problem_.remakes.size())};
+                  .recomputed = RecomputeChoice(problem_.recomputes.size())};
     for (const std::uint32_t value : moment.needed) {
       if (moment.written[value]) all_kept.bytes += order_.values[value].bytes;
     }
@@ -227,14 +311,14 @@ BudgetBound::Proof BudgetBound::proof(std::uint64_t bytes) {
     const Crossing most = crossing(exits_[k], bytes);
     open.push({most.seconds + besides(exits_[k]), k});
     const double seconds = known(exits_[k], bytes) + besides(exits_[k]);
-    if (seconds > best.extra_seconds) best = {seconds, exits_[k].op, lines[most.line].remade};
+    if (seconds > best.extra_seconds) best = {seconds, exits_[k].op, lines[most.line].recomputed};
   }
   while (!open.empty() && open.top().first > best.extra_seconds * (1 + kWorthwhile)) {
     Exit& exit = exits_[open.top().second];
     const Crossing before = crossing(exit, bytes);
     const double seconds = lower(exit, before.price, bytes) + besides(exit);
     if (seconds > best.extra_seconds) {
-      best = {seconds, exit.op, exit.lines[before.line].remade};
+      best = {seconds, exit.op, exit.lines[before.line].recomputed};
     }
     const Crossing after = crossing(exit, bytes);
     const std::size_t k = open.top().second;
@@ -274,7 +358,7 @@ std::vector<std::uint32_t> BudgetBound::values_at(OpId exit) {
   values.insert(values.end(), op.inputs.begin(), op.inputs.end());
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
     const bool needed = reached_[value] && flow_.on_source_side(kFirst + value);
-    if (needed && !is_remade(value)) values.push_back(value);
+    if (needed && !is_recomputed(value)) values.push_back(value);
   }
   return values;
 }

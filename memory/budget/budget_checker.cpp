@@ -14,26 +14,26 @@ constexpr double kRounding = 1e-9;  // share of the seconds
 // A step that runs more ops than this many times those of the problem is refused.
 constexpr std::size_t kMostTimes = 8;
 
-// Runs ops one after the other. An op that lacks an input waits until its remake has run.
+// Runs ops one after the other. An op that lacks an input waits until its recompute has run.
 class Replay {
  public:
-  Replay(const BudgetProblem& problem, const RemakeChoice& choice, const SmallerEngines& smaller)
+  Replay(const BudgetProblem& problem, const RecomputeChoice& choice, const SmallerEngines& smaller)
       : problem_(problem),
         choice_(choice),
         ops_(problem.graph.ops),
         slower_(problem.graph.ops.size()),
         kept_(problem.graph.values.size()),
-        remake_of_(problem.graph.values.size()),
+        recompute_of_(problem.graph.values.size()),
         at_hand_(problem.graph.values.size()) {
     for (const StepValue& value : problem.graph.values) {
       if (value.kept) kept_[value.storage] = true;
     }
-    for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
-      remakes_.push_back(problem.remakes[k].op(problem.graph));
+    for (std::size_t k = 0; k < problem.recomputes.size(); ++k) {
+      recomputes_.push_back(problem.recomputes[k].op(problem.graph));
     }
-    for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
-      remake_of_[problem.remakes[k].value] = k;
-      remake_seconds_.push_back(problem.remakes[k].seconds);
+    for (std::size_t k = 0; k < problem.recomputes.size(); ++k) {
+      recompute_of_[problem.recomputes[k].value] = k;
+      recompute_seconds_.push_back(problem.recomputes[k].seconds);
     }
     for (std::size_t k = 0; k < smaller.size(); ++k) {
       if (smaller[k]) make_smaller(problem.engines[k]);
@@ -48,7 +48,7 @@ class Replay {
       waiting_.push_back({&ops_[op], {}, {}});
       while (!waiting_.empty()) {
         if (std::string fault = step(); !fault.empty()) return fault;
-        const std::size_t most = kMostTimes * (ops_.size() + remakes_.size());
+        const std::size_t most = kMostTimes * (ops_.size() + recomputes_.size());
         if (events_.size() > most) return fmt::format("the step runs more than {} ops", most);
       }
     }
@@ -97,14 +97,15 @@ class Replay {
   };
   struct Wait {
     const StepOp* op = nullptr;
-    std::optional<std::size_t> remake;  // that the op is
-    std::vector<ValueId> for_it_alone;  // gone once it has run
+    std::optional<std::size_t> recompute;  // that the op is
+    std::vector<ValueId> for_it_alone;     // gone once it has run
   };
 
   void make_smaller(const SmallerEngine& engine) {
     for (const SmallerEngine::Use& use : engine.uses) {
-      (use.op.is_remake ? remakes_ : ops_)[use.op.index].workspace_bytes = use.workspace_bytes;
-      (use.op.is_remake ? remake_seconds_ : slower_)[use.op.index] += use.extra_seconds;
+      (use.op.is_recompute ? recomputes_ : ops_)[use.op.index].workspace_bytes =
+          use.workspace_bytes;
+      (use.op.is_recompute ? recompute_seconds_ : slower_)[use.op.index] += use.extra_seconds;
     }
   }
 
@@ -115,21 +116,21 @@ class Replay {
 
   void forget_chosen() {
     for (std::size_t k = 0; k < choice_.size(); ++k) {
-      if (choice_[k] != Remake::kNever) at_hand_[problem_.remakes[k].value].reset();
+      if (choice_[k] != Recompute::kNever) at_hand_[problem_.recomputes[k].value].reset();
     }
   }
 
-  // Runs the op on top, or puts the remake of its first missing input on top of it.
+  // Runs the op on top, or puts the recompute of its first missing input on top of it.
   std::string step() {
     for (const ValueId input : waiting_.back().op->inputs) {
       const ValueId value = owner(input);
       if (problem_.graph.values[value].resident || at_hand_[value]) continue;
-      const std::optional<std::size_t> remake = remake_of_[value];
-      if (!remake || choice_[*remake] == Remake::kNever) {
+      const std::optional<std::size_t> recompute = recompute_of_[value];
+      if (!recompute || choice_[*recompute] == Recompute::kNever) {
         return fmt::format("{} reads value {}, which is not in memory", waiting_.back().op->name,
                            value);
       }
-      waiting_.push_back({&remakes_[*remake], remake, {}});
+      waiting_.push_back({&recomputes_[*recompute], recompute, {}});
       return {};
     }
     execute();
@@ -147,10 +148,10 @@ class Replay {
     for (const ValueId output : now.op->outputs) event.writes.push_back(write(output));
     events_.push_back(std::move(event));
     for (const ValueId value : now.for_it_alone) at_hand_[value].reset();
-    if (!now.remake) return;
-    extra_seconds_ += remake_seconds_[*now.remake];
-    if (choice_[*now.remake] != Remake::kEach) return;
-    waiting_.back().for_it_alone.push_back(problem_.remakes[*now.remake].value);
+    if (!now.recompute) return;
+    extra_seconds_ += recompute_seconds_[*now.recompute];
+    if (choice_[*now.recompute] != Recompute::kEach) return;
+    waiting_.back().for_it_alone.push_back(problem_.recomputes[*now.recompute].value);
   }
 
   std::optional<std::size_t> write(ValueId value) {
@@ -178,35 +179,35 @@ class Replay {
   }
 
   const BudgetProblem& problem_;
-  const RemakeChoice& choice_;
-  std::vector<StepOp> ops_, remakes_;
-  std::vector<double> slower_;                         // by op: seconds of a smaller engine
-  std::vector<double> remake_seconds_;                 // by remake
-  std::vector<char> kept_;                             // by value that owns bytes
-  std::vector<std::optional<std::size_t>> remake_of_;  // by value
-  std::vector<std::optional<std::size_t>> at_hand_;    // by value: the copy that ops read
-  std::vector<Wait> waiting_;                          // each for the one above it
+  const RecomputeChoice& choice_;
+  std::vector<StepOp> ops_, recomputes_;
+  std::vector<double> slower_;                            // by op: seconds of a smaller engine
+  std::vector<double> recompute_seconds_;                 // by recompute
+  std::vector<char> kept_;                                // by value that owns bytes
+  std::vector<std::optional<std::size_t>> recompute_of_;  // by value
+  std::vector<std::optional<std::size_t>> at_hand_;       // by value: the copy that ops read
+  std::vector<Wait> waiting_;                             // each for the one above it
   std::vector<Copy> copies_;
   std::vector<Event> events_;
   double extra_seconds_ = 0;
 };
 
-std::string fault_of_choice(const BudgetProblem& problem, const RemakeChoice& choice,
+std::string fault_of_choice(const BudgetProblem& problem, const RecomputeChoice& choice,
                             const SmallerEngines& smaller) {
   if (!smaller.empty() && smaller.size() != problem.engines.size()) {
     return fmt::format("the choice has {} smaller engines, but the problem has {}", smaller.size(),
                        problem.engines.size());
   }
-  if (choice.size() != problem.remakes.size()) {
-    return fmt::format("the choice has {} remakes, but the problem has {}", choice.size(),
-                       problem.remakes.size());
+  if (choice.size() != problem.recomputes.size()) {
+    return fmt::format("the choice has {} recomputes, but the problem has {}", choice.size(),
+                       problem.recomputes.size());
   }
   for (std::size_t k = 0; k < choice.size(); ++k) {
-    if (choice[k] < Remake::kNever || choice[k] > Remake::kEach) {
-      return fmt::format("the choice of remake {} is {}", k, static_cast<int>(choice[k]));
+    if (choice[k] < Recompute::kNever || choice[k] > Recompute::kEach) {
+      return fmt::format("the choice of recompute {} is {}", k, static_cast<int>(choice[k]));
     }
-    if (choice[k] == Remake::kEach && !problem.makes_each) {
-      return fmt::format("remake {} runs for each reader, which the step cannot", k);
+    if (choice[k] == Recompute::kEach && !problem.recomputes_each) {
+      return fmt::format("recompute {} runs for each reader, which the step cannot", k);
     }
   }
   return {};

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "memory/budget/budget_front.h"
 #include "memory/budget/budget_problem.h"
 
 namespace skyline {

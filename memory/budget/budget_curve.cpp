@@ -6,6 +6,7 @@
 #include <ranges>
 #include <set>
 
+#include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_fit.h"
 
 namespace skyline {
@@ -31,30 +32,30 @@ double spread(std::uint32_t number) {
   return share;
 }
 
-// Returns the remakes of the values through which all that comes later in forward passes, in the
+// Returns the recomputes of the values through which all that comes later in forward passes, in the
 // program's sequence: those between the blocks of a network.
-std::vector<std::uint32_t> remakes_between_blocks(const BudgetProblem& problem) {
+std::vector<std::uint32_t> recomputes_between_blocks(const BudgetProblem& problem) {
   const StepGraph& graph = problem.graph;
-  const RemadeSequence sequence(problem);
-  const auto remakes = [&](const std::vector<ValueId>& values) {
+  const RecomputeSequence sequence(problem);
+  const auto recomputes = [&](const std::vector<ValueId>& values) {
     std::vector<std::uint32_t> found;
     for (const ValueId value : values) {
-      const std::uint32_t remake = sequence.remake_of(value);
-      if (remake != RemadeSequence::kNoRemake) found.push_back(remake);
+      const std::uint32_t recompute = sequence.recompute_of(value);
+      if (recompute != RecomputeSequence::kNoRecompute) found.push_back(recompute);
     }
     return found;
   };
-  std::vector<std::uint32_t> readers_left(problem.remakes.size());
+  std::vector<std::uint32_t> readers_left(problem.recomputes.size());
   for (OpId op = 0; op < problem.backward; ++op) {
-    for (const std::uint32_t read : remakes(graph.ops[op].inputs)) ++readers_left[read];
+    for (const std::uint32_t read : recomputes(graph.ops[op].inputs)) ++readers_left[read];
   }
   std::vector<std::uint32_t> between;
   std::set<std::uint32_t> alive;
   for (OpId op = 0; op < problem.backward; ++op) {
-    for (const std::uint32_t written : remakes(graph.ops[op].outputs)) {
+    for (const std::uint32_t written : recomputes(graph.ops[op].outputs)) {
       if (readers_left[written] > 0) alive.insert(written);
     }
-    for (const std::uint32_t read : remakes(graph.ops[op].inputs)) {
+    for (const std::uint32_t read : recomputes(graph.ops[op].inputs)) {
       if (--readers_left[read] == 0) alive.erase(read);
     }
     if (alive.size() != 1) continue;
@@ -72,7 +73,7 @@ class CurveSearch {
         most_work_(problem.engines.empty() ? kMostWork : kMostWork * 3 / 2) {}
 
   std::vector<BudgetPoint> run() {
-    fit_.add(RemakeChoice(problem_.remakes.size()));
+    fit_.add(RecomputeChoice(problem_.recomputes.size()));
     const std::uint64_t most = front_.points().front().peak, least = bound_.least_bytes();
     if (least >= most) return front_.points();
     most_ = most;
@@ -123,21 +124,21 @@ class CurveSearch {
   }
 
   // Looks for steps of fewer bytes than the rounds found: keeps a value between every few blocks,
-  // and makes all others again. A chain of n equal blocks needs the fewest bytes if about √n values
+  // and recomputes all others. A chain of n equal blocks needs the fewest bytes if about √n values
   // are kept (Chen, Xu, Zhang, Guestrin 2016, "Training deep nets with sublinear memory cost").
   void keep_between_blocks() {
-    const std::vector<std::uint32_t> between = remakes_between_blocks(problem_);
+    const std::vector<std::uint32_t> between = recomputes_between_blocks(problem_);
     const auto every = static_cast<std::size_t>(std::lround(std::sqrt(between.size())));
     if (every < 2) return;
-    RemakeChoice start(problem_.remakes.size(), Remake::kOnce);
-    for (std::size_t k = 0; k < between.size(); k += every) start[between[k]] = Remake::kNever;
+    RecomputeChoice start(problem_.recomputes.size(), Recompute::kOnce);
+    for (std::size_t k = 0; k < between.size(); k += every) start[between[k]] = Recompute::kNever;
     fit_.add(start);
     const auto fine = static_cast<std::uint64_t>(kFine * static_cast<double>(most_));
     std::uint64_t low = least_, high = front_.points().back().peak;
     while (high - low > fine && !spent(kBlocksShare)) {
       const std::uint64_t bytes = low + (high - low) / 2;
-      RemakeChoice choice = fit_.fit(start, bytes, std::numeric_limits<double>::infinity(),
-                                     BudgetFit::Measure::kSquares);
+      RecomputeChoice choice = fit_.fit(start, bytes, std::numeric_limits<double>::infinity(),
+                                        BudgetFit::Measure::kSquares);
       if (!choice.empty()) fit_.take_back(choice, bytes);
       (choice.empty() ? low : high) = bytes;
     }
@@ -145,8 +146,8 @@ class CurveSearch {
 
   // Spends what work is left on the budgets that are farthest from their bounds.
   void wander() {
-    const std::size_t remakes = problem_.remakes.size();
-    const auto steps = static_cast<std::uint32_t>(std::min(kSteps, 4 * remakes * remakes));
+    const std::size_t recomputes = problem_.recomputes.size();
+    const auto steps = static_cast<std::uint32_t>(std::min(kSteps, 4 * recomputes * recomputes));
     const std::uint64_t work = steps * problem_.graph.ops.size();
     if (fit_.ops_run() + work > most_work_) return;
     std::vector<double> bounds;
@@ -165,33 +166,34 @@ class CurveSearch {
          ++wander) {
       const std::uint32_t k = *std::ranges::max_element(budgets, {}, far);
       if (far(k) == 0) return;
-      fit_.wander(RemakeChoice(front_.within(budget(k))->choice), budget(k), steps);
+      fit_.wander(RecomputeChoice(front_.within(budget(k))->choice), budget(k), steps);
       ++times[k];
     }
   }
 
-  // Begins with the proof's remakes, then with the neighbours while the bound is far.
-  // If all that fails and `all_again`, begins with everything made again. Returns whether a step
+  // Begins with the proof's recomputes, then with the neighbours while the bound is far.
+  // If all that fails and `all_again`, begins with everything recomputed. Returns whether a step
   // fits.
   bool improve(std::uint64_t bytes, BudgetFit::Measure measure, bool all_again = false) {
     const BudgetBound::Proof proof = bound_.proof(bytes);
     double best = std::numeric_limits<double>::infinity();
-    const auto try_from = [&](const RemakeChoice& start) {
+    const auto try_from = [&](const RecomputeChoice& start) {
       if (spent(kRoundsShare) || best <= kNearBound * proof.extra_seconds) return;
       for (const auto engines : {BudgetFit::Engines::kOwn, BudgetFit::Engines::kFitting}) {
         if (engines == BudgetFit::Engines::kOwn && problem_.engines.empty()) continue;
-        RemakeChoice choice = fit_.fit(start, bytes, best, measure, engines);
+        RecomputeChoice choice = fit_.fit(start, bytes, best, measure, engines);
         if (!choice.empty()) best = std::min(best, fit_.take_back(choice, bytes));
       }
     };
-    if (!proof.remade.empty()) try_from(proof.remade);
+    if (!proof.recomputed.empty()) try_from(proof.recomputed);
     const BudgetPoint* within = front_.within(bytes);
-    if (within != nullptr) try_from(RemakeChoice(within->choice));
+    if (within != nullptr) try_from(RecomputeChoice(within->choice));
     const BudgetPoint* beyond = front_.beyond(bytes);
-    if (beyond != nullptr) try_from(RemakeChoice(beyond->choice));
+    if (beyond != nullptr) try_from(RecomputeChoice(beyond->choice));
     if (all_again && front_.within(bytes) == nullptr) {
-      try_from(RemakeChoice(problem_.remakes.size(), Remake::kOnce));
-      if (problem_.makes_each) try_from(RemakeChoice(problem_.remakes.size(), Remake::kEach));
+      try_from(RecomputeChoice(problem_.recomputes.size(), Recompute::kOnce));
+      if (problem_.recomputes_each)
+        try_from(RecomputeChoice(problem_.recomputes.size(), Recompute::kEach));
     }
     return front_.within(bytes) != nullptr;
   }

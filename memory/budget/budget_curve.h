@@ -3,21 +3,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "memory/budget/budget_bound.h"
-#include "memory/budget/budget_front.h"
 #include "memory/budget/budget_problem.h"
 
 namespace skyline {
 
-// Returns choices of which each takes fewer bytes and more seconds than the one before, from the
-// step that makes nothing again to the fewest bytes that were found.
+class BudgetBound;
+
+// Returns choices from the step that recomputes nothing to the fewest bytes that were found. Each
+// takes fewer bytes and more seconds than the one before.
 //
 // Takes budgets from the step's peak down to the bytes that BudgetBound proves necessary, ever
-// finer ones in between. At each begins with what the bound's proof makes again, which is best at
-// one op, and fits it into the budget at all others; then takes back what is not needed. Does the
-// same with the neighbours on the curve. Looks below the fewest bytes that this finds with a value
-// kept between every few blocks and all others made again. Budgets that stay far above their bounds
-// get random changes, always the same ones.
+// finer ones in between. Each begins with what the bound's proof recomputes, which is best at one
+// op, fits that into the budget at all other ops, and takes back what is not needed; then does the
+// same from its neighbours on the curve. Below the fewest bytes that this finds, it keeps a value
+// between every few blocks and recomputes all others. Budgets that stay far above their bounds get
+// random changes, always the same ones.
 //
 // Deterministic: stops after a fixed amount of work, about a second. `bound` is that of the
 // problem; it keeps what it finds for later questions.

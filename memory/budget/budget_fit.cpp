@@ -34,7 +34,7 @@ BudgetFit::BudgetFit(const BudgetProblem& problem, BudgetFront& front)
       walk_(problem),
       sequence_(problem),
       read_in_backward_(problem.graph.values.size()),
-      dearest_(problem.remakes.size()),
+      dearest_(problem.recomputes.size()),
       seconds_(std::accumulate(problem.seconds.begin(), problem.seconds.end(), 0.0)) {
   for (OpId op = problem.backward; op < problem.graph.ops.size(); ++op) {
     for (const ValueId input : problem.graph.ops[op].inputs) {
@@ -43,17 +43,17 @@ BudgetFit::BudgetFit(const BudgetProblem& problem, BudgetFront& front)
   }
   std::iota(dearest_.begin(), dearest_.end(), 0u);
   std::ranges::stable_sort(dearest_, std::ranges::greater(),
-                           [&](std::uint32_t k) { return problem.remakes[k].seconds; });
+                           [&](std::uint32_t k) { return problem.recomputes[k].seconds; });
 }
 
-BudgetWalk::Result BudgetFit::run(const RemakeChoice& choice) {
+BudgetWalk::Result BudgetFit::run(const RecomputeChoice& choice) {
   now_ = walk_.run(choice, engine_bytes_);
   ops_run_ += walk_.bytes().size();
   front_.add(choice, now_.peak, now_.extra_seconds, walk_.smaller());
   return now_;
 }
 
-void BudgetFit::add(const RemakeChoice& choice) {
+void BudgetFit::add(const RecomputeChoice& choice) {
   engine_bytes_ = kAllBytes;
   run(choice);
 }
@@ -74,57 +74,58 @@ double BudgetFit::beyond(double less) const {
   return sum;
 }
 
-// Takes the value out of all ops, for the seconds of one remake: more than most moves achieve.
+// Takes the value out of all ops, for the seconds of one recompute: more than most moves achieve.
 double BudgetFit::most_worth(const Move& move, double beyond_now) const {
-  if (move.times == Remake::kNever) return kInfinity;
-  const Remake& remake = problem_.remakes[move.remake];
-  const auto bytes = static_cast<double>(problem_.graph.values[remake.value].bytes);
-  return worth_of(beyond_now - beyond(bytes / scale_), remake.seconds);
+  if (move.times == Recompute::kNever) return kInfinity;
+  const Recompute& recompute = problem_.recomputes[move.recompute];
+  const auto bytes = static_cast<double>(problem_.graph.values[recompute.value].bytes);
+  return worth_of(beyond_now - beyond(bytes / scale_), recompute.seconds);
 }
 
-std::vector<BudgetFit::Move> BudgetFit::moves(const RemakeChoice& choice, std::size_t place) const {
+std::vector<BudgetFit::Move> BudgetFit::moves(const RecomputeChoice& choice,
+                                              std::size_t place) const {
   std::vector<Move> moves;
-  for (const auto& [remake, remade, read_now] : walk_.alive(place)) {
-    if (choice[remake] != Remake::kNever) moves.push_back({remake, Remake::kNever});
+  for (const auto& [recompute, recomputed, read_now] : walk_.alive(place)) {
+    if (choice[recompute] != Recompute::kNever) moves.push_back({recompute, Recompute::kNever});
     if (read_now) continue;
-    if (choice[remake] == Remake::kNever) {
-      moves.push_back({remake, Remake::kOnce});
-      moves.push_back({remake, Remake::kOnce, true});
+    if (choice[recompute] == Recompute::kNever) {
+      moves.push_back({recompute, Recompute::kOnce});
+      moves.push_back({recompute, Recompute::kOnce, true});
     }
-    if (choice[remake] != Remake::kEach && problem_.makes_each) {
-      moves.push_back({remake, Remake::kEach});
+    if (choice[recompute] != Recompute::kEach && problem_.recomputes_each) {
+      moves.push_back({recompute, Recompute::kEach});
     }
   }
   return moves;
 }
 
-void BudgetFit::add_with_inputs(RemakeChoice& choice, std::uint32_t remake) const {
-  std::vector<std::uint32_t> stack = {remake};
+void BudgetFit::add_with_inputs(RecomputeChoice& choice, std::uint32_t recompute) const {
+  std::vector<std::uint32_t> stack = {recompute};
   while (!stack.empty()) {
     const std::uint32_t k = stack.back();
     stack.pop_back();
-    if (choice[k] != Remake::kNever) continue;
-    choice[k] = Remake::kOnce;
-    for (const ValueId input : problem_.remakes[k].inputs) {
-      const std::uint32_t next = sequence_.remake_of(input);
+    if (choice[k] != Recompute::kNever) continue;
+    choice[k] = Recompute::kOnce;
+    for (const ValueId input : problem_.recomputes[k].inputs) {
+      const std::uint32_t next = sequence_.recompute_of(input);
       const bool kept_anyway = read_in_backward_[problem_.graph.values[input].storage];
-      if (next != RemadeSequence::kNoRemake && !kept_anyway) stack.push_back(next);
+      if (next != RecomputeSequence::kNoRecompute && !kept_anyway) stack.push_back(next);
     }
   }
 }
 
-RemakeChoice BudgetFit::after(RemakeChoice choice, const Move& move) const {
+RecomputeChoice BudgetFit::after(RecomputeChoice choice, const Move& move) const {
   if (move.with_inputs) {
-    add_with_inputs(choice, move.remake);
+    add_with_inputs(choice, move.recompute);
   } else {
-    choice[move.remake] = move.times;
+    choice[move.recompute] = move.times;
   }
   return choice;
 }
 
 // Tries moves from the greatest worth that they may have, or had when last tried, and stops where
 // that is no more than the best so far: most moves change little for each other.
-bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth& worth) {
+bool BudgetFit::make_best_move(RecomputeChoice& choice, std::uint64_t bytes, Worth& worth) {
   const BudgetWalk::Result start = now_;
   measure(bytes);
   const double beyond_now = beyond(0);
@@ -135,10 +136,10 @@ bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth&
   }
   std::ranges::stable_sort(tries, std::ranges::greater(), &std::pair<double, Move>::first);
   double best = 0;
-  RemakeChoice best_choice;
+  RecomputeChoice best_choice;
   for (const auto& [most, move] : tries) {
     if (best > 0 && most <= best) break;
-    RemakeChoice next = after(choice, move);
+    RecomputeChoice next = after(choice, move);
     const BudgetWalk::Result result = run(next);
     measure(bytes);
     worth[move] = worth_of(beyond_now - beyond(0), result.extra_seconds - start.extra_seconds);
@@ -151,8 +152,8 @@ bool BudgetFit::make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth&
   return true;
 }
 
-RemakeChoice BudgetFit::fit(RemakeChoice start, std::uint64_t bytes, double most_seconds,
-                            Measure measure, Engines engines) {
+RecomputeChoice BudgetFit::fit(RecomputeChoice start, std::uint64_t bytes, double most_seconds,
+                               Measure measure, Engines engines) {
   Worth worth;
   engine_bytes_ = engines == Engines::kFitting ? bytes : kAllBytes;
   measure_ = measure;
@@ -162,7 +163,7 @@ RemakeChoice BudgetFit::fit(RemakeChoice start, std::uint64_t bytes, double most
     if (now_.extra_seconds >= most_seconds || ops_run_ > most_ops) return {};
     if (!make_best_move(start, bytes, worth)) return {};
   }
-  return now_.extra_seconds < most_seconds ? start : RemakeChoice();
+  return now_.extra_seconds < most_seconds ? start : RecomputeChoice();
 }
 
 std::uint32_t BudgetFit::random_below(std::size_t count) {
@@ -170,16 +171,16 @@ std::uint32_t BudgetFit::random_below(std::size_t count) {
 }
 
 // Of two, the one with more bytes: it matters more.
-std::uint32_t BudgetFit::random_remake() {
-  const std::size_t count = problem_.remakes.size();
+std::uint32_t BudgetFit::random_recompute() {
+  const std::size_t count = problem_.recomputes.size();
   const std::uint32_t one = random_below(count), other = random_below(count);
   const auto bytes = [&](std::uint32_t k) {
-    return problem_.graph.values[problem_.remakes[k].value].bytes;
+    return problem_.graph.values[problem_.recomputes[k].value].bytes;
   };
   return bytes(one) < bytes(other) ? other : one;
 }
 
-void BudgetFit::wander(RemakeChoice choice, std::uint64_t bytes, std::uint32_t steps) {
+void BudgetFit::wander(RecomputeChoice choice, std::uint64_t bytes, std::uint32_t steps) {
   engine_bytes_ = bytes;
   const auto cost = [&](const BudgetWalk::Result& result) {
     const std::uint64_t beyond = result.peak - std::min(result.peak, bytes);
@@ -188,10 +189,10 @@ void BudgetFit::wander(RemakeChoice choice, std::uint64_t bytes, std::uint32_t s
   };
   double now = cost(run(choice));
   for (std::uint32_t step = 0; step < steps; ++step) {
-    RemakeChoice next = choice;
+    RecomputeChoice next = choice;
     for (std::uint32_t changes = kChanges[random_below(kChanges.size())]; changes > 0; --changes) {
-      const std::uint32_t times = random_below(problem_.makes_each ? 3 : 2);
-      next[random_remake()] = static_cast<Remake::Times>(times);
+      const std::uint32_t times = random_below(problem_.recomputes_each ? 3 : 2);
+      next[random_recompute()] = static_cast<Recompute::Times>(times);
     }
     const double then = cost(run(next));
     const double heat = kFirstHeat * std::pow(kLastHeat / kFirstHeat, 1.0 * step / steps);
@@ -202,35 +203,35 @@ void BudgetFit::wander(RemakeChoice choice, std::uint64_t bytes, std::uint32_t s
   }
 }
 
-// Finds for each remake that runs the most bytes before it in backward: while its value is gone.
+// Finds for each recompute that runs the most bytes before it in backward: while its value is gone.
 void BudgetFit::find_gaps() {
-  gaps_.assign(problem_.remakes.size(), 0);
+  gaps_.assign(problem_.recomputes.size(), 0);
   std::uint64_t most = 0;
   for (std::size_t place = problem_.backward; place < walk_.bytes().size(); ++place) {
     most = std::max(most, walk_.bytes()[place]);
-    const RemadeOp op = walk_.op(place);
-    if (op.is_remake && gaps_[op.index] == 0) gaps_[op.index] = most;
+    const RecomputedOp op = walk_.op(place);
+    if (op.is_recompute && gaps_[op.index] == 0) gaps_[op.index] = most;
   }
 }
 
-// A guess: keeping a value frees no more than the inputs of its remake.
-bool BudgetFit::may_be_kept(std::uint32_t remake, std::uint64_t bytes) const {
+// A guess: keeping a value frees no more than the inputs of its recompute.
+bool BudgetFit::may_be_kept(std::uint32_t recompute, std::uint64_t bytes) const {
   const std::vector<StepValue>& values = problem_.graph.values;
-  for (const ValueId input : problem_.remakes[remake].inputs) {
+  for (const ValueId input : problem_.recomputes[recompute].inputs) {
     const StepValue& owner = values[values[input].storage];
     if (!owner.resident) bytes += owner.bytes;
   }
-  return gaps_[remake] + values[problem_.remakes[remake].value].bytes <= bytes;
+  return gaps_[recompute] + values[problem_.recomputes[recompute].value].bytes <= bytes;
 }
 
-double BudgetFit::take_back(RemakeChoice& choice, std::uint64_t bytes) {
+double BudgetFit::take_back(RecomputeChoice& choice, std::uint64_t bytes) {
   engine_bytes_ = bytes;
   double seconds = run(choice).extra_seconds;
   find_gaps();
   for (const std::uint32_t k : dearest_) {
-    for (const Remake::Times less : {Remake::kNever, Remake::kOnce}) {
-      const Remake::Times before = choice[k];
-      if (less >= before || (less == Remake::kNever && !may_be_kept(k, bytes))) continue;
+    for (const Recompute::Times less : {Recompute::kNever, Recompute::kOnce}) {
+      const Recompute::Times before = choice[k];
+      if (less >= before || (less == Recompute::kNever && !may_be_kept(k, bytes))) continue;
       choice[k] = less;
       const BudgetWalk::Result result = run(choice);
       if (result.peak > bytes || result.extra_seconds >= seconds) {

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "memory/budget/budget_front.h"
+#include "memory/budget/budget_problem.h"
 #include "memory/budget/budget_walk.h"
 
 namespace skyline {
 
 // Fits choices into fewer bytes, move by move. A move changes a value that is alive at the peak:
-// makes it again once, for each reader, or once along with all that backward would not keep for its
+// recomputes it once, for each reader, or once along with all that backward would not keep for its
 // sake; or keeps it instead. Counts the work, and adds every step that it tries to a front.
 class BudgetFit {
  public:
@@ -27,59 +27,60 @@ class BudgetFit {
   enum class Engines { kFitting, kOwn };
 
   // Adds the step of a choice, with no bytes to fit into.
-  void add(const RemakeChoice& choice);
+  void add(const RecomputeChoice& choice);
   // Returns a choice that fits into `bytes`, near `start`; empty if no move helps or the seconds
-  // reach `most_seconds`. Each time makes the move that lowers the measure most a second.
-  RemakeChoice fit(RemakeChoice start, std::uint64_t bytes, double most_seconds, Measure measure,
-                   Engines engines = Engines::kFitting);
-  // Takes back remakes that the budget does not need, the dearest first. Returns the extra seconds.
-  double take_back(RemakeChoice& choice, std::uint64_t bytes);
+  // reach `most_seconds`. Repeats the move that lowers the measure most per second.
+  RecomputeChoice fit(RecomputeChoice start, std::uint64_t bytes, double most_seconds,
+                      Measure measure, Engines engines = Engines::kFitting);
+  // Takes back recomputes that the budget does not need, the dearest first. Returns the extra
+  // seconds.
+  double take_back(RecomputeChoice& choice, std::uint64_t bytes);
 
-  // Changes one to three values at a time, at random, for a number of steps; goes on from a step
-  // that takes more seconds or exceeds `bytes` the more rarely the more it does, and the later
-  // (simulated annealing: Kirkpatrick et al. 1983). What it finds is in the front.
-  void wander(RemakeChoice choice, std::uint64_t bytes, std::uint32_t steps);
+  // Changes one to three values at random, `steps` times (simulated annealing: Kirkpatrick et al.
+  // 1983). It keeps a change that costs seconds or exceeds `bytes` with a probability that falls
+  // with the excess and with every change. The front gets all that it finds.
+  void wander(RecomputeChoice choice, std::uint64_t bytes, std::uint32_t steps);
 
   std::uint64_t ops_run() const { return ops_run_; }
-  double seconds() const { return seconds_; }  // of the step that makes nothing again
+  double seconds() const { return seconds_; }  // of the step that recomputes nothing
 
  private:
   struct Move {
-    std::uint32_t remake = 0;
-    Remake::Times times = Remake::kNever;
+    std::uint32_t recompute = 0;
+    Recompute::Times times = Recompute::kNever;
     bool with_inputs = false;
 
     auto operator<=>(const Move&) const = default;
   };
   using Worth = std::map<Move, double>;  // when last tried
 
-  BudgetWalk::Result run(const RemakeChoice& choice);
+  BudgetWalk::Result run(const RecomputeChoice& choice);
   void measure(std::uint64_t bytes);
   double beyond(double less) const;
   double most_worth(const Move& move, double beyond_now) const;
-  std::vector<Move> moves(const RemakeChoice& choice, std::size_t place) const;
-  RemakeChoice after(RemakeChoice choice, const Move& move) const;
-  void add_with_inputs(RemakeChoice& choice, std::uint32_t remake) const;
-  bool make_best_move(RemakeChoice& choice, std::uint64_t bytes, Worth& worth);
+  std::vector<Move> moves(const RecomputeChoice& choice, std::size_t place) const;
+  RecomputeChoice after(RecomputeChoice choice, const Move& move) const;
+  void add_with_inputs(RecomputeChoice& choice, std::uint32_t recompute) const;
+  bool make_best_move(RecomputeChoice& choice, std::uint64_t bytes, Worth& worth);
   std::uint32_t random_below(std::size_t count);
-  std::uint32_t random_remake();
+  std::uint32_t random_recompute();
   void find_gaps();
-  bool may_be_kept(std::uint32_t remake, std::uint64_t bytes) const;
+  bool may_be_kept(std::uint32_t recompute, std::uint64_t bytes) const;
 
   const BudgetProblem& problem_;
   BudgetFront& front_;
   BudgetWalk walk_;
-  RemadeSequence sequence_;
+  RecomputeSequence sequence_;
   std::vector<char> read_in_backward_;  // by value that owns bytes
-  std::vector<std::uint32_t> dearest_;  // remakes, from the most seconds to the fewest
+  std::vector<std::uint32_t> dearest_;  // recomputes, from the most seconds to the fewest
   Measure measure_ = Measure::kPeak;    // of the running fit
   double scale_ = 1;                    // bytes of its budget, and one
   std::vector<double> beyond_;          // the last run's bytes beyond it, in parts of that
-  std::vector<std::uint64_t> gaps_;     // bytes, by remake
+  std::vector<std::uint64_t> gaps_;     // bytes, by recompute
   BudgetWalk::Result now_;              // of the last run
   std::uint64_t engine_bytes_ = 0;      // into which smaller engines make ops fit
   std::uint64_t ops_run_ = 0;
-  double seconds_ = 0;   // of the step that makes nothing again
+  double seconds_ = 0;   // of the step that recomputes nothing
   std::mt19937 random_;  // the same numbers on every machine
 };
 

@@ -1,18 +1,20 @@
+// A step that may recompute values, the choices, and what each takes.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "memory/step_graph.h"
 
 namespace skyline {
 
-// How backward can make a value of forward again, instead of keeping it.
-struct Remake {
+// How backward can recompute a value of forward, instead of keeping it.
+struct Recompute {
   enum Times : char {
     kNever,  // the value is kept
     kOnce,   // right before its first reader in backward, and kept until its last
-    kEach    // right before each op that reads it, a remake perhaps, and freed after that op
+    kEach    // right before each op that reads it, a recompute perhaps, and freed after that op
   };
 
   ValueId value = 0;                 // owns bytes, is not resident and not kept
@@ -25,17 +27,17 @@ struct Remake {
   StepOp op(const StepGraph& graph) const;
 };
 
-// An op of a problem, or a remake.
-struct RemadeOp {
+// An op of a problem, or a recompute of one of its values.
+struct RecomputedOp {
   std::uint32_t index = 0;
-  bool is_remake = false;
+  bool is_recompute = false;
 };
 
 // Ops that a slower engine could compute in a smaller workspace: all of them or none, so that a
-// value that is made again has the bits of forward.
+// recomputed value has the bits of forward.
 struct SmallerEngine {
   struct Use {
-    RemadeOp op;
+    RecomputedOp op;
     std::uint64_t workspace_bytes = 0;  // less than the op's own
     double extra_seconds = 0;
   };
@@ -47,62 +49,88 @@ using SmallerEngines = std::vector<char>;
 
 // A training step that may be asked to fit into fewer bytes. Sizes are as allocators round them.
 struct BudgetProblem {
-  StepGraph graph;              // in the program's sequence; makes nothing again
-  std::vector<double> seconds;  // of each op
-  OpId backward = 0;            // the first op that reads remade values
-  std::vector<Remake> remakes;  // at most one a value
-  bool makes_each = false;      // the step can make values again for each reader
+  StepGraph graph;                    // in the program's sequence; recomputes nothing
+  std::vector<double> seconds;        // of each op
+  OpId backward = 0;                  // the first op that reads recomputed values
+  std::vector<Recompute> recomputes;  // at most one a value
+  bool recomputes_each = false;       // a value may be recomputed once per reader
   std::vector<SmallerEngine> engines = {};
 };
 
-// How often each remake runs. A value that is made again is freed after its last reader in forward.
-// Every choice is sound: a remake reads its inputs like any op, so these are kept, or made again in
-// their turn.
-using RemakeChoice = std::vector<Remake::Times>;
+// How often each recompute runs. A recomputed value is freed after its last reader in forward.
+// Every choice is sound: a recompute reads its inputs like any op, so these are kept, or recomputed
+// in their turn.
+using RecomputeChoice = std::vector<Recompute::Times>;
 
-// Finds where the remakes of a choice run. An op makes its inputs again one by one; what one of
-// them made for another is used again. Every op reads the copy that was made last. Remakes that
-// nothing reads are left out. The problem must outlive it. Without recursion; O(size) a choice.
-class RemadeSequence {
+// Finds where the recomputes of a choice run. An op recomputes its inputs one by one; what one of
+// them recomputed for another serves both. Every op reads the copy that was made last. Recomputes
+// that nothing reads are left out. The problem must outlive it. Without recursion; O(size) a
+// choice.
+class RecomputeSequence {
  public:
-  explicit RemadeSequence(const BudgetProblem& problem);
+  explicit RecomputeSequence(const BudgetProblem& problem);
   // Returns false if the step has more than eight times the ops of the problem: two inputs that
   // need the same values twice double them, layer by layer. With kOnce alone it never has.
-  bool find(const RemakeChoice& choice);
-  const std::vector<RemadeOp>& ops() const { return ops_; }
-  // Returns the remake that can make the bytes of `value` again; kNoRemake without one.
-  std::uint32_t remake_of(ValueId value) const;
+  bool find(const RecomputeChoice& choice);
+  const std::vector<RecomputedOp>& ops() const { return ops_; }
+  // Returns the recompute of the bytes of `value`; kNoRecompute without one.
+  std::uint32_t recompute_of(ValueId value) const;
 
-  static constexpr std::uint32_t kNoRemake = ~std::uint32_t{0};
+  static constexpr std::uint32_t kNoRecompute = ~std::uint32_t{0};
 
  private:
   // An op that is about to run: it looks for its inputs.
   struct Waiting {
-    std::uint32_t remake = kNoRemake;
+    std::uint32_t recompute = kNoRecompute;
     std::uint32_t next = 0, end = 0;  // in inputs_
     std::size_t made = 0;             // in made_
   };
 
   void add_inputs(const std::vector<ValueId>& inputs);
-  bool lacks_input(OpId op, const RemakeChoice& choice) const;
-  Waiting waiting(std::size_t op, std::uint32_t remake) const;
+  bool lacks_input(OpId op, const RecomputeChoice& choice) const;
+  Waiting waiting(std::size_t op, std::uint32_t recompute) const;
   std::size_t most_ops() const;
-  void run_before(OpId op, const RemakeChoice& choice);
-  void run(const Waiting& op, const RemakeChoice& choice);
+  void run_before(OpId op, const RecomputeChoice& choice);
+  void run(const Waiting& op, const RecomputeChoice& choice);
 
   const BudgetProblem& problem_;
-  std::vector<std::uint32_t> remake_of_;  // by value that owns bytes
-  std::vector<std::uint32_t> inputs_;     // remakes, by op that reads their values
-  std::vector<std::uint32_t> first_;      // in inputs_, by op of the problem, then by remake
-  std::vector<RemadeOp> ops_;
-  std::vector<char> at_hand_;  // by remake
+  std::vector<std::uint32_t> recompute_of_;  // by value that owns bytes
+  std::vector<std::uint32_t> inputs_;        // recomputes, by op that reads their values
+  std::vector<std::uint32_t> first_;         // in inputs_, by op of the problem, then by recompute
+  std::vector<RecomputedOp> ops_;
+  std::vector<char> at_hand_;  // by recompute
   std::vector<Waiting> stack_;
   std::vector<std::uint32_t> made_;  // kEach, for the ops on the stack
 };
 
-// Returns the step under a choice, in the program's sequence. Values keep their numbers; remade
-// values follow. Throws GraphError for a choice that RemadeSequence refuses.
-StepGraph remade_step(const BudgetProblem& problem, const RemakeChoice& choice,
-                      const SmallerEngines& smaller = {});
+// Returns the step under a choice, in the program's sequence. Values keep their numbers; recomputed
+// values follow. Throws GraphError for a choice that RecomputeSequence refuses.
+StepGraph recomputed_step(const BudgetProblem& problem, const RecomputeChoice& choice,
+                          const SmallerEngines& smaller = {});
+
+// A choice and what its step takes in the program's sequence.
+struct BudgetPoint {
+  RecomputeChoice choice;
+  std::uint64_t peak = 0;    // bytes, without resident values
+  double extra_seconds = 0;  // of its recomputes and its smaller engines
+  SmallerEngines smaller = {};
+};
+
+// Points of which none takes as few bytes and as few seconds as another.
+class BudgetFront {
+ public:
+  // Adds a point unless one of the front is as good; drops those that it beats.
+  void add(const RecomputeChoice& choice, std::uint64_t peak, double extra_seconds,
+           const SmallerEngines& smaller = {});
+  // Returns the fastest point within `bytes`; null if there is none.
+  const BudgetPoint* within(std::uint64_t bytes) const;
+  // Returns the slowest point that takes more than `bytes`; null if there is none.
+  const BudgetPoint* beyond(std::uint64_t bytes) const;
+  // Returns the points from the most bytes to the fewest.
+  std::vector<BudgetPoint> points() const;
+
+ private:
+  std::map<std::uint64_t, BudgetPoint> points_;  // by peak
+};
 
 }  // namespace skyline

@@ -1,7 +1,6 @@
 #include "memory/budget/budget_walk.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace skyline {
 namespace {
@@ -24,7 +23,7 @@ BudgetWalk::BudgetWalk(const BudgetProblem& problem)
     if (values[k].kept) kept_[values[k].storage] = true;
   }
   for (const StepOp& op : problem.graph.ops) add_op(op);
-  for (const Remake& remake : problem.remakes) add_op(remake.op(problem.graph));
+  for (const Recompute& recompute : problem.recomputes) add_op(recompute.op(problem.graph));
   add_engines();
   count_forward();
 }
@@ -32,10 +31,11 @@ BudgetWalk::BudgetWalk(const BudgetProblem& problem)
 void BudgetWalk::add_engines() {
   for (std::uint32_t k = 0; k < problem_.engines.size(); ++k) {
     for (const SmallerEngine::Use& use : problem_.engines[k].uses) {
-      const std::size_t remakes = use.op.is_remake ? problem_.graph.ops.size() : 0;
-      const std::uint64_t own = use.op.is_remake ? problem_.remakes[use.op.index].workspace_bytes
-                                                 : problem_.graph.ops[use.op.index].workspace_bytes;
-      Op& op = ops_[remakes + use.op.index];
+      const std::size_t recomputes = use.op.is_recompute ? problem_.graph.ops.size() : 0;
+      const std::uint64_t own = use.op.is_recompute
+                                    ? problem_.recomputes[use.op.index].workspace_bytes
+                                    : problem_.graph.ops[use.op.index].workspace_bytes;
+      Op& op = ops_[recomputes + use.op.index];
       op.engine = k;
       op.saved_bytes = own - use.workspace_bytes;
       op.extra_seconds = use.extra_seconds;
@@ -112,12 +112,12 @@ std::span<const BudgetWalk::Slot> BudgetWalk::outputs(const Op& op) const {
   return {slots_.data() + op.outputs, slots_.data() + op.end};
 }
 
-const BudgetWalk::Op& BudgetWalk::op_of(const RemadeOp& op) const {
-  return ops_[op.is_remake ? problem_.graph.ops.size() + op.index : op.index];
+const BudgetWalk::Op& BudgetWalk::op_of(const RecomputedOp& op) const {
+  return ops_[op.is_recompute ? problem_.graph.ops.size() + op.index : op.index];
 }
 
 void BudgetWalk::begin() {
-  for (const Remake& remake : problem_.remakes) newest_[remake.value] = remake.value;
+  for (const Recompute& recompute : problem_.recomputes) newest_[recompute.value] = recompute.value;
   made_by_.clear();
   reads_ = forward_reads_;
   readers_left_ = forward_count_;
@@ -125,19 +125,19 @@ void BudgetWalk::begin() {
   bytes_at_.clear();
   smaller_.assign(problem_.engines.size(), false);
   live_bytes_ = 0;
-  remake_seconds_ = 0;
+  recompute_seconds_ = 0;
 }
 
 void BudgetWalk::find_reads() {
-  const std::vector<RemadeOp>& ops = order_.ops();
+  const std::vector<RecomputedOp>& ops = order_.ops();
   for (std::size_t place = problem_.backward; place < ops.size(); ++place) {
     for (const Slot input : inputs(op_of(ops[place]))) {
       const Slot slot = newest_[input];
       reads_.push_back(slot);
       ++readers_left_[slot];
     }
-    if (!ops[place].is_remake) continue;
-    const ValueId value = problem_.remakes[ops[place].index].value;
+    if (!ops[place].is_recompute) continue;
+    const ValueId value = problem_.recomputes[ops[place].index].value;
     newest_[value] = static_cast<Slot>(readers_left_.size());
     readers_left_.push_back(0);
     sizes_.push_back(bytes_[value]);
@@ -145,17 +145,13 @@ void BudgetWalk::find_reads() {
   }
 }
 
-// Tries the pairs in their sequence, each input and each output once, as execution does.
 std::uint64_t BudgetWalk::new_bytes(const Op& op, const Slot* reads) {
   std::uint64_t bytes = op.own_bytes;
-  written_over_.clear();
+  used_pairs_.clear();
   for (std::uint32_t p = op.pairs; p < op.pairs_end; ++p) {
     const Slot input = reads[pairs_[p].input], output = pairs_[p].output;
     if (readers_left_[input] != 1 || is_kept(input)) continue;
-    const auto taken = [&](Slot slot) { return slot == input || slot == output; };
-    if (std::ranges::any_of(written_over_, taken)) continue;
-    bytes -= bytes_[output];
-    written_over_.insert(written_over_.end(), {input, output});
+    if (used_pairs_.take(input, output)) bytes -= bytes_[output];
   }
   return bytes;
 }
@@ -168,12 +164,12 @@ void BudgetWalk::release(Slot slot) {
   if (--readers_left_[slot] == 0 && !is_kept(slot)) live_bytes_ -= sizes_[slot];
 }
 
-BudgetWalk::Result BudgetWalk::run(const RemakeChoice& choice, std::uint64_t bytes) {
+BudgetWalk::Result BudgetWalk::run(const RecomputeChoice& choice, std::uint64_t bytes) {
   begin();
   if (!order_.find(choice)) return kTooLong;
   find_reads();
   run_ops(bytes);
-  Result result{.extra_seconds = remake_seconds_ + engine_seconds()};
+  Result result{.extra_seconds = recompute_seconds_ + engine_seconds()};
   const auto most = std::ranges::max_element(bytes_at_);
   if (most == bytes_at_.end()) return result;
   result.peak = *most;
@@ -184,12 +180,12 @@ BudgetWalk::Result BudgetWalk::run(const RemakeChoice& choice, std::uint64_t byt
 void BudgetWalk::run_ops(std::uint64_t bytes) {
   const Slot* reads = reads_.data();
   auto made = static_cast<Slot>(bytes_.size());
-  for (const RemadeOp& next : order_.ops()) {
+  for (const RecomputedOp& next : order_.ops()) {
     const Op& op = op_of(next);
     bytes_at_.push_back(live_bytes_ + new_bytes(op, reads));
     if (op.engine != kNoEngine && bytes_at_.back() > bytes) smaller_[op.engine] = true;
-    if (next.is_remake) {
-      remake_seconds_ += problem_.remakes[next.index].seconds;
+    if (next.is_recompute) {
+      recompute_seconds_ += problem_.recomputes[next.index].seconds;
       keep_if_read(made++);
     } else {
       for (const Slot output : outputs(op)) keep_if_read(output);
@@ -218,27 +214,28 @@ std::vector<BudgetWalk::Alive> BudgetWalk::alive(std::size_t place) const {
   const Slot* reads = reads_.data();
   auto made = static_cast<Slot>(bytes_.size());
   for (std::size_t at = 0; at < order_.ops().size(); ++at) {
-    const RemadeOp& next = order_.ops()[at];
+    const RecomputedOp& next = order_.ops()[at];
     const Op& op = op_of(next);
     for (std::size_t i = 0; i < inputs(op).size(); ++i) {
       if (at >= place) state[*reads] |= at == place ? kReadNow : kReadLater;
       ++reads;
     }
     const Slot first_made = made;
-    made += next.is_remake;
+    made += next.is_recompute;
     if (at >= place) continue;
-    if (next.is_remake)
+    if (next.is_recompute)
       state[first_made] = kWritten;
     else
       for (const Slot output : outputs(op)) state[output] = kWritten;
   }
   std::vector<Alive> found;
   for (Slot slot = 0; slot < state.size(); ++slot) {
-    const bool remade = slot >= bytes_.size();
-    const std::uint32_t remake = remade ? made_by_[slot - bytes_.size()] : order_.remake_of(slot);
+    const bool recomputed = slot >= bytes_.size();
+    const std::uint32_t recompute =
+        recomputed ? made_by_[slot - bytes_.size()] : order_.recompute_of(slot);
     if (!(state[slot] & kWritten) || state[slot] == kWritten) continue;
-    if (remake == RemadeSequence::kNoRemake) continue;
-    found.push_back({remake, remade, (state[slot] & kReadNow) != 0});
+    if (recompute == RecomputeSequence::kNoRecompute) continue;
+    found.push_back({recompute, recomputed, (state[slot] & kReadNow) != 0});
   }
   return found;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "memory/budget/budget_problem.h"
+#include "memory/order/order_problem.h"
 
 namespace skyline {
 
@@ -18,32 +19,32 @@ class BudgetWalk {
   struct Result {
     std::uint64_t peak = 0;    // bytes: the most at one op, without resident values
     std::size_t place = 0;     // the first op of the sequence that needs them
-    double extra_seconds = 0;  // of all remakes that run, and of smaller engines
+    double extra_seconds = 0;  // of all recomputes that run, and of smaller engines
   };
   // Smaller engines compute where an op would exceed `bytes` with its own. The peak and the seconds
-  // are the greatest numbers for a choice that RemadeSequence refuses.
-  Result run(const RemakeChoice& choice,
+  // are the greatest numbers for a choice that RecomputeSequence refuses.
+  Result run(const RecomputeChoice& choice,
              std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max());
 
-  // The rest tells of the last run.
+  // --- the functions below describe the last run() ---
 
   // Returns the bytes at each op of the sequence.
   const std::vector<std::uint64_t>& bytes() const { return bytes_at_; }
-  RemadeOp op(std::size_t place) const { return order_.ops()[place]; }
+  RecomputedOp op(std::size_t place) const { return order_.ops()[place]; }
   const SmallerEngines& smaller() const { return smaller_; }
 
-  // A value with a remake that is alive while an op runs.
+  // A value with a recompute that is alive while an op runs.
   struct Alive {
-    std::uint32_t remake = 0;
-    bool remade = false;    // the remake made it
-    bool read_now = false;  // by that op
+    std::uint32_t recompute = 0;
+    bool recomputed = false;  // the recompute made it
+    bool read_now = false;    // by that op
   };
   std::vector<Alive> alive(std::size_t place) const;
 
  private:
   static constexpr std::uint32_t kNoEngine = ~std::uint32_t{0};
 
-  using Slot = std::uint32_t;  // a value that owns bytes, or one that a remake made
+  using Slot = std::uint32_t;  // a value that owns bytes, or one that a recompute made
   struct Pair {
     std::uint32_t input = 0;  // position in the op's inputs
     Slot output = 0;
@@ -67,7 +68,7 @@ class BudgetWalk {
   void count_forward();
   std::span<const Slot> inputs(const Op& op) const;
   std::span<const Slot> outputs(const Op& op) const;
-  const Op& op_of(const RemadeOp& op) const;
+  const Op& op_of(const RecomputedOp& op) const;
 
   bool is_kept(Slot slot) const { return slot < kept_.size() && kept_[slot]; }
 
@@ -80,8 +81,8 @@ class BudgetWalk {
   void release(Slot slot);
 
   const BudgetProblem& problem_;
-  RemadeSequence order_;
-  std::vector<Op> ops_;  // of the problem, then its remakes
+  RecomputeSequence order_;
+  std::vector<Op> ops_;  // of the problem, then its recomputes
   std::vector<Slot> slots_;
   std::vector<Pair> pairs_;
   std::vector<std::uint64_t> bytes_;          // by value; 0 for resident ones
@@ -90,15 +91,15 @@ class BudgetWalk {
   std::vector<std::uint32_t> forward_count_;  // of readers, by value
   // The state of the running step:
   std::vector<Slot> newest_;                 // by value: where backward reads it
-  std::vector<std::uint32_t> made_by_;       // remakes, by slot after the values
+  std::vector<std::uint32_t> made_by_;       // recomputes, by slot after the values
   std::vector<Slot> reads_;                  // of all ops of the sequence
   std::vector<std::uint32_t> readers_left_;  // by slot
   std::vector<std::uint64_t> sizes_;         // by slot
-  std::vector<Slot> written_over_;
+  UsedPairs used_pairs_;
   std::vector<std::uint64_t> bytes_at_;
   SmallerEngines smaller_;
   std::uint64_t live_bytes_ = 0;
-  double remake_seconds_ = 0;
+  double recompute_seconds_ = 0;
 };
 
 }  // namespace skyline

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "memory/device/out_of_memory.h"
-#include "memory/machine/process_limits.h"
 #include "memory/machine/process_memory.h"
 
 namespace skyline {

@@ -1,3 +1,4 @@
+// The source of raw bytes: allocations, ranges that grow, pools of a driver.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,21 @@
 #include <memory>
 #include <string_view>
 
-#include "memory/device/stream_pool.h"
-
 namespace skyline {
+
+// A pool of a device's driver, ordered by the stream on which the program computes: work enqueued
+// after a free may get the freed block.
+class StreamPool {
+ public:
+  virtual ~StreamPool() = default;
+  // `bytes` > 0. Throws OutOfMemory.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void deallocate(std::byte* address) noexcept = 0;
+  // Returns the device memory that the pool holds, as the driver reports it.
+  virtual std::size_t reserved_bytes() const noexcept = 0;
+  // Returns free memory to the device, after all enqueued work.
+  virtual void release() noexcept = 0;
+};
 
 // Address space that is reserved once and committed on demand, so that an arena grows without
 // moving. The destructor returns everything to the device.

@@ -7,8 +7,7 @@
 
 #include "memory/alignment.h"
 #include "memory/device/device.h"
-#include "memory/machine/cgroup_limits.h"
-#include "memory/machine/memory_limit.h"
+#include "memory/machine/machine_memory.h"
 
 namespace skyline {
 

@@ -1,16 +1,18 @@
 #include "memory/formats/graph_file.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "memory/errors.h"
-#include "memory/formats/graph_parser.h"
-#include "memory/formats/whole_text.h"
+#include "memory/formats/json_reader.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 
@@ -125,6 +127,207 @@ class GraphWriter {
   std::vector<ValueId> tensors_;  // by value
 };
 
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kNoIndex = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMostPosition = std::numeric_limits<std::int32_t>::max();
+
+constexpr const char* kBytesExpected = "a whole number from 0 to 9223372036854775807";
+constexpr const char* kIndexExpected = "a whole number from 0 to 4294967294";
+constexpr const char* kPairExpected = "[position in inputs, position in outputs]";
+constexpr const char* kTextExpected = "a text without control characters";
+
+enum class Presence { kRequired, kOptional };
+using enum Presence;
+
+class GraphReader {
+ public:
+  GraphReader(std::string_view text, std::string_view source) : source_(source) {
+    try {
+      json_ = read_json(text);
+    } catch (const JsonError& error) {
+      fail(error.what());
+    }
+    if (!json_.is_object()) {
+      fail(
+          fmt::format("got {}, expected an object with format, version, resident_bytes, tensors "
+                      "and ops",
+                      shown(json_)));
+    }
+  }
+
+  GraphFile read() {
+    const Json* format = find(json_, "format", kRequired);
+    require(*format == "skyline-graph", "format", *format, "\"skyline-graph\"");
+    const Json* version = find(json_, "version", kRequired);
+    require(is_whole(*version, 1) && *version == 1, "version", *version, "1");
+    file_.name = text(json_, "name", kOptional);
+    const std::uint64_t resident_bytes = bytes(json_, "resident_bytes", kRequired);
+    Json& tensors = objects("tensors");
+    tensors_ = static_cast<ValueId>(tensors.size());
+    // Ops come first, because the faults of a tensor name the op that writes it.
+    for (Json& op : objects("ops")) {
+      read_op(op);
+      op = nullptr;  // frees the JSON while the graph grows
+    }
+    op_ = kNoIndex;
+    for (const Json& tensor : tensors) read_tensor(tensor);
+    tensor_ = kNoIndex;
+    if (file_.graph.ops.empty()) fail("has no ops");
+    if (resident_bytes > 0) {
+      file_.graph.values.push_back(
+          {.bytes = resident_bytes, .resident = true, .storage = tensors_});
+    }
+    return std::move(file_);
+  }
+
+ private:
+  // --- faults ---
+
+  // Names the op being read, or the one that writes the tensor being read.
+  [[noreturn]] void fail(std::string problem) const {
+    const std::vector<StepOp>& ops = file_.graph.ops;
+    std::size_t op = op_;
+    if (tensor_ != kNoIndex) {
+      const auto writer = std::ranges::find_if(ops, [this](const StepOp& one) {
+        return std::ranges::find(one.outputs, tensor_) != one.outputs.end();
+      });
+      op = static_cast<std::size_t>(writer - ops.begin());
+      problem = fmt::format("{}tensor {}: {}", op < ops.size() ? "writes " : "", tensor_, problem);
+    }
+    throw GraphError(
+        {.source = source_,
+         .op = op < ops.size() ? op_name(file_.graph, static_cast<OpId>(op)) : std::string(),
+         .problem = std::move(problem)});
+  }
+
+  void require(bool holds, const char* name, const Json& got, const char* expected) const {
+    if (!holds) fail(fmt::format("{}: got {}, expected {}", name, shown(got), expected));
+  }
+
+  static std::string shown(const Json& json) {
+    if (json.is_object()) return "an object";
+    if (json.is_array()) return "a list";
+    if (json.is_string()) {
+      return shown_cell(json.get_ref<const std::string&>()).substr(std::string_view("got ").size());
+    }
+    // Whole numbers that 64 bits cannot hold arrive as floating-point numbers.
+    const double number = json.is_number_float() ? json.get<double>() : 0;
+    return std::abs(number) >= 0x1p63 && std::abs(number) < 1e21 ? fmt::format("{:.0f}", number)
+                                                                 : json.dump();
+  }
+
+  // --- members ---
+
+  // Returns null for a member that may be absent and is.
+  const Json* find(const Json& object, const char* name, Presence presence) const {
+    const auto found = object.find(name);
+    if (found != object.end()) return &*found;
+    if (presence == kRequired) fail(fmt::format("has no {}", name));
+    return nullptr;
+  }
+
+  static bool is_whole(const Json& json, std::uint64_t most) {
+    return json.is_number_unsigned() && json.get<std::uint64_t>() <= most;
+  }
+
+  std::string text(const Json& object, const char* name, Presence presence) const {
+    const Json* json = find(object, name, presence);
+    if (json == nullptr) return {};
+    const auto is_control = [](unsigned char c) { return c < ' ' || c == '\x7F'; };
+    require(
+        json->is_string() && std::ranges::none_of(json->get_ref<const std::string&>(), is_control),
+        name, *json, kTextExpected);
+    return json->get<std::string>();
+  }
+
+  std::uint64_t bytes(const Json& object, const char* name, Presence presence) const {
+    const Json* json = find(object, name, presence);
+    if (json == nullptr) return 0;
+    require(is_whole(*json, kMostStepBytes), name, *json, kBytesExpected);
+    return json->get<std::uint64_t>();
+  }
+
+  std::vector<std::uint32_t> indices(const Json& object, const char* name, const char* expected,
+                                     Presence presence) const {
+    std::vector<std::uint32_t> all;
+    const Json* list = find(object, name, presence);
+    if (list == nullptr) return all;
+    require(list->is_array(), name, *list, expected);
+    all.reserve(list->size());
+    for (const Json& index : *list) {
+      require(is_whole(index, kNoIndex - 1), name, index, kIndexExpected);
+      all.push_back(index.get<std::uint32_t>());
+    }
+    return all;
+  }
+
+  Json& objects(const char* name) {
+    const Json* list = find(json_, name, kRequired);
+    require(list->is_array(), name, *list, "a list of objects");
+    // The resident value takes an index, too.
+    if (list->size() >= kNoIndex) fail(fmt::format("has too many {}", name));
+    for (const Json& item : *list) require(item.is_object(), name, item, "an object");
+    return json_[name];
+  }
+
+  // --- ops and tensors ---
+
+  std::vector<ValueId> tensors(const Json& json, const char* name, const char* use) const {
+    std::vector<ValueId> all = indices(json, name, "a list of tensors", kRequired);
+    for (const ValueId tensor : all) {
+      if (tensor < tensors_) continue;
+      fail(fmt::format("{} tensor {}, but the file has {}", use, tensor, tensors_));
+    }
+    return all;
+  }
+
+  void read_op(const Json& json) {
+    op_ = static_cast<OpId>(file_.graph.ops.size());
+    StepOp& op = file_.graph.ops.emplace_back();
+    op.name = text(json, "name", kRequired);
+    op.layer = text(json, "layer", kOptional);
+    op.inputs = tensors(json, "inputs", "reads");
+    op.outputs = tensors(json, "outputs", "writes");
+    op.workspace_bytes = bytes(json, "workspace", kOptional);
+    op.after = indices(json, "after", "a list of ops", kOptional);
+    const Json* pairs = find(json, "in_place", kOptional);
+    if (pairs == nullptr) return;
+    require(pairs->is_array(), "in_place", *pairs, "a list of pairs");
+    for (const Json& pair : *pairs) op.in_place.push_back(in_place_pair(pair));
+  }
+
+  InPlacePair in_place_pair(const Json& json) const {
+    require(json.is_array(), "in_place", json, kPairExpected);
+    std::vector<int> positions;
+    for (const Json& position : json) {
+      require(positions.size() < 2 && is_whole(position, kMostPosition), "in_place", position,
+              kPairExpected);
+      positions.push_back(position.get<int>());
+    }
+    if (positions.size() == 2) return {.input = positions[0], .output = positions[1]};
+    fail(fmt::format("in_place: got a list of {}, expected {}", positions.size(), kPairExpected));
+  }
+
+  void read_tensor(const Json& json) {
+    tensor_ = static_cast<ValueId>(file_.graph.values.size());
+    StepValue& value = file_.graph.values.emplace_back();
+    value.storage = tensor_;
+    value.bytes = bytes(json, "bytes", kRequired);
+    const Json* keep = find(json, "keep", kOptional);
+    if (keep == nullptr) return;
+    require(keep->is_boolean(), "keep", *keep, "true or false");
+    value.kept = keep->get<bool>();
+  }
+
+  std::string source_;
+  Json json_;
+  GraphFile file_;
+  ValueId tensors_ = 0;        // that the file has
+  OpId op_ = kNoIndex;         // being read
+  ValueId tensor_ = kNoIndex;  // being read
+};
+
 }  // namespace
 
 std::uint64_t resident_bytes(const StepGraph& graph) {
@@ -137,7 +340,7 @@ std::uint64_t resident_bytes(const StepGraph& graph) {
 }
 
 GraphFile read_graph(std::istream& in, std::string_view source) {
-  GraphFile file = parse_graph(whole_text(in, source), source);
+  GraphFile file = GraphReader(whole_text(in, source), source).read();
   try {
     order_problem(file.graph, {});
   } catch (const GraphError& error) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "memory/replay/event_reader.h"
+#include "memory/replay/live_events.h"
 
 namespace skyline {
 

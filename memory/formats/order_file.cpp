@@ -8,7 +8,6 @@
 
 #include "memory/errors.h"
 #include "memory/formats/json_reader.h"
-#include "memory/formats/whole_text.h"
 
 namespace skyline {
 namespace {

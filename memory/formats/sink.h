@@ -1,3 +1,4 @@
+// Where writers write, buffered, and texts that are read whole.
 #pragma once
 
 #include <fmt/core.h>
@@ -45,5 +46,13 @@ class BufferedSink {
 // The text as a JSON string with its quotes. Each byte that is not valid UTF-8 becomes U+FFFD:
 // JSON readers refuse names that are not UTF-8.
 std::string json_string(std::string_view text);
+
+// Reads a stream to its end, or until the text has more than `most` bytes, and appends it to
+// `head`. The caller looks at in.bad().
+std::string text_to_end(std::istream& in, std::string head, std::size_t most);
+
+// Reads a stream to its end. `source` names it in errors. Throws GraphError if it cannot be read,
+// a folder for example.
+std::string whole_text(std::istream& in, std::string_view source);
 
 }  // namespace skyline

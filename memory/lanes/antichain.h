@@ -1,3 +1,5 @@
+// Chains of what edges put into sequence: the heaviest set of which no two are in one, and colours
+// of paths.
 #pragma once
 
 #include <cstdint>
@@ -5,6 +7,7 @@
 #include <vector>
 
 #include "memory/lanes/conflicts.h"
+#include "memory/lanes/lane_schedule.h"
 
 namespace skyline {
 
@@ -18,5 +21,11 @@ struct Antichain {
 // and the least chains that cover all weights weigh as much as the heaviest antichain. Weights must
 // sum to less than 2^62. One maximum flow in a network of 2 nodes a thing.
 Antichain heaviest_antichain(const Conflicts& conflicts, std::span<const std::uint64_t> weights);
+
+// Returns a colour for each op, from 0 (MXNet note, "Try to Allow More Parallelization"): the ops
+// of a longest path get the first colour, those of a longest path through the others the next, and
+// so on. Two ops of one colour never run at once, because edges lead from one to the next.
+// O(colours × size).
+std::vector<std::uint32_t> path_colours(const StepEdges& edges);
 
 }  // namespace skyline

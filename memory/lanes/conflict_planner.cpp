@@ -5,10 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "memory/lanes/antichain.h"
-#include "memory/lanes/conflict_packer.h"
 #include "memory/planners/registry.h"
 #include "memory/validator.h"
 
@@ -21,6 +19,42 @@ constexpr std::size_t kMostRepairs = 64;
 constexpr std::size_t kRepairedPairs = std::size_t{1} << 28;
 
 using Sequence = std::vector<std::size_t>;  // blocks, in which they are placed
+
+// Places blocks of given sizes one after another, each in the lowest hole that its conflicts leave.
+// Returns their offsets. `order` names every block once. O(blocks²).
+std::vector<std::uint64_t> place_in_order(const Conflicts& conflicts,
+                                          std::span<const std::uint64_t> bytes,
+                                          std::span<const std::size_t> order) {
+  struct Placed {
+    std::uint64_t begin, end;
+    std::size_t block;
+  };
+  std::vector<Placed> placed;  // by address
+  placed.reserve(order.size());
+  std::vector<std::uint64_t> offsets(order.size());
+  for (const std::size_t block : order) {
+    std::uint64_t free = 0;
+    for (const Placed& other : placed) {
+      if (!conflicts.conflict(block, other.block)) continue;
+      if (other.begin >= free + bytes[block]) break;
+      free = std::max(free, other.end);
+    }
+    offsets[block] = free;
+    const auto place = std::ranges::upper_bound(placed, free, {}, &Placed::begin);
+    placed.insert(place, {free, free + bytes[block], block});
+  }
+  return offsets;
+}
+
+// Returns the highest byte that a block ends at.
+std::uint64_t peak_of(std::span<const std::uint64_t> offsets,
+                      std::span<const std::uint64_t> bytes) {
+  std::uint64_t peak = 0;
+  for (std::size_t block = 0; block < offsets.size(); ++block) {
+    peak = std::max(peak, offsets[block] + bytes[block]);
+  }
+  return peak;
+}
 
 class ConflictPlanner {
  public:

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "memory/lanes/conflicts.h"
 #include "memory/plan.h"
 #include "memory/planners/planner.h"

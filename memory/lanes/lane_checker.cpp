@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/order/checked_graph.h"
+#include "memory/order/order_checker.h"
 
 namespace skyline {
 namespace {

@@ -3,7 +3,6 @@
 #include <span>
 #include <string>
 
-#include "memory/lanes/lane_events.h"
 #include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
 #include "memory/step_graph.h"

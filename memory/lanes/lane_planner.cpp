@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "memory/lanes/block_conflicts.h"
+#include "memory/lanes/antichain.h"
 #include "memory/lanes/conflict_planner.h"
-#include "memory/lanes/path_colours.h"
+#include "memory/lanes/conflicts.h"
 #include "memory/planners/registry.h"
 
 namespace skyline {

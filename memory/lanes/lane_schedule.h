@@ -1,3 +1,4 @@
+// Which op waits for which, which lane runs it, and the events that keep both.
 #pragma once
 
 #include <cstddef>
@@ -5,10 +6,18 @@
 #include <span>
 #include <vector>
 
-#include "memory/lanes/step_edges.h"
 #include "memory/step_graph.h"
 
 namespace skyline {
+
+// By op, the ops that it waits for, ascending, each once; all come before it in the program.
+using StepEdges = std::vector<std::vector<OpId>>;
+
+// Returns the edges that the program's meaning needs, whichever worker runs what: an op waits for
+// the ops that wrote what it reads, for those in its `after`, and, if it writes over a value (a
+// resident one, or in place), for all ops that read that value before. `step` is the simulated
+// graph. Throws GraphError for an unsound graph, as order_problem() does. O(size).
+StepEdges step_edges(const StepGraph& graph, const SimulatedStep& step);
 
 using LaneId = std::uint32_t;
 using Lanes = std::vector<LaneId>;  // the lane of each op, in the graph's sequence
@@ -48,5 +57,15 @@ LaneSchedule assign_lanes(const StepEdges& edges, std::span<const double> second
 // Makes the graph's ops wait (StepOp::after) for wide ops, and wide ops for them, as in the
 // schedule.
 void add_waits_of_wide_ops(StepGraph& graph, const LaneSchedule& schedule);
+
+// Op `after` waits until op `before`, which comes earlier in the program, is done.
+struct LaneEvent {
+  OpId before = 0, after = 0;
+  bool operator==(const LaneEvent&) const = default;
+};
+
+// Returns the events that enforce the edges on these lanes, by op that waits: for each lane at most
+// one, and none that lanes and earlier events enforce already. O(ops × lanes + size).
+std::vector<LaneEvent> lane_events(const StepEdges& edges, const Lanes& lanes);
 
 }  // namespace skyline

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "memory/step_graph.h"
 
 namespace skyline {
+
+struct CheckedGraph;
 
 inline constexpr OpId kNoOp = std::numeric_limits<OpId>::max();
 
@@ -80,5 +83,8 @@ struct BoundCertificate {
   std::vector<BoundExit> exits;
   std::uint64_t bytes = 0;  // the least bound of the exits; 0 if there are none
 };
+
+// Returns what is wrong with a certificate, naming the op or the arc; empty if it proves its bound.
+std::string fault_of_certificate(const CheckedGraph& graph, const BoundCertificate& certificate);
 
 }  // namespace skyline

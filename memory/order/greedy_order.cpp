@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "memory/order/certificate.h"
-#include "memory/order/order_walk.h"
 
 namespace skyline {
 namespace {

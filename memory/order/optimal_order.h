@@ -1,8 +1,21 @@
 #pragma once
 
+#include <vector>
+
 #include "memory/order/order.h"
+#include "memory/order/order_problem.h"
 
 namespace skyline {
+
+// Ops `begin` to `end` (exclusive).
+struct OrderPart {
+  OpId begin = 0, end = 0;
+};
+
+// Splits a problem where all orders meet: at ops that need all ops before them and that all later
+// ops need, as in a chain. Such an op is a part of its own. Every order runs the parts one after
+// another, so each can be solved alone. O(ops).
+std::vector<OrderPart> order_parts(const OrderProblem& problem);
 
 // Without limits, `optimal` runs at most this many ops in its searches, tentatively or not: a few
 // seconds. Training graphs of known networks visit up to 40 sets.
@@ -10,7 +23,7 @@ inline constexpr std::uint64_t kDefaultOrderRuns = std::uint64_t{1} << 24;
 
 // Searches for an order of least peak, and proves it.
 //
-// 1. The program's order and two greedy ones. Where all orders meet (order_parts.h), the best
+// 1. The program's order and two greedy ones. Where all orders meet (order_parts()), the best
 //    stretches of several are joined.
 // 2. One minimum cut at the op where the order peaks, or the end of the step: often one of them
 //    equals the peak (region_bound.h). If neither does and values are kept, the late orders.

@@ -6,10 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "memory/order/baselines/as_written.h"
-#include "memory/order/baselines/early_updates.h"
-#include "memory/order/baselines/inductor.h"
-#include "memory/order/baselines/xla.h"
+#include "memory/order/baselines.h"
+#include "memory/order/compiler_orders.h"
 #include "memory/order/optimal_order.h"
 #include "memory/order/order_checker.h"
 

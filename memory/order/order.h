@@ -57,7 +57,8 @@ using OrderTable = std::span<const OrderEntry>;
 
 inline constexpr std::string_view kDefaultOrder = "optimal";
 
-// The algorithms of this library, the default first. solver_orders.h adds those that call a solver.
+// The algorithms of this library, the default first. all_order_algorithms() adds those that call a
+// solver.
 OrderTable order_algorithms();
 
 // Runs the algorithm called `algorithm` in `table`, then always the checker; measures the seconds.

@@ -1,12 +1,27 @@
+// What follows from an order: its trace and its plan, and an order that lets other work run beside
+// it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "memory/order/order.h"
 #include "memory/plan.h"
+#include "memory/step_graph.h"
+#include "memory/trace.h"
 
 namespace skyline {
+
+// Returns the graph with its ops in the sequence of `order`, which must respect all that they need.
+StepGraph reordered(const StepGraph& graph, std::span<const OpId> order);
+
+// Returns the requests of the step when it is executed in that order, without tags. Leaves out
+// those of no bytes: they count nothing in an order, so they take no place in its plan either. The
+// trace's lower bound is the order's peak.
+Trace trace_of_order(const StepGraph& graph, std::span<const OpId> order,
+                     const OrderOptions& options);
 
 // An order of a step graph's ops and a plan of its trace (see trace_of_order()).
 struct PlacedOrder {
@@ -37,5 +52,16 @@ struct PlacedOrder {
 PlacedOrder order_and_place(const StepGraph& graph, std::string_view algorithm = kDefaultOrder,
                             const OrderOptions& options = {},
                             OrderTable table = order_algorithms());
+
+// Lets work run beside more ops of an order. Each op of `begins` begins work that ends when an op
+// that reads one of its outputs runs: that op waits for it. Each begin moves as early as it may,
+// then each wait, with all ops that need it, as late as it may and in the sequence in which the
+// work begins. An op may pass another that it does not need while no op has more bytes alive than
+// the order's peak: outputs of a begin live until the wait.
+//
+// Returns the new order; its peak is at most that of `order`, which must be one of the graph's.
+// Throws std::logic_error if the checker rejects it. O(moved ops × size of the graph).
+std::vector<OpId> overlapped_order(const StepGraph& graph, std::vector<OpId> order,
+                                   std::span<const OpId> begins, const OrderOptions& options);
 
 }  // namespace skyline

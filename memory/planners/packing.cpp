@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
 
 #include "memory/errors.h"
-#include "memory/planners/radix_sort.h"
 
 namespace skyline {
 namespace {
@@ -138,6 +138,49 @@ std::uint64_t most_alive(const Packing& packing) {
   return static_cast<std::uint64_t>(most);
 }
 
+// Sorts `order` by descending key; stable.
+template <class Key>
+void sort_descending(std::vector<KeyedIndex>& order, Key key) {
+  for (KeyedIndex& item : order) item.key = ~key(item.index);
+  radix_sort(order);
+}
+
+// Sorts by two keys, the first more important. One pass is enough if both fit in 64 bits.
+template <class First, class Second>
+void sort_descending(std::vector<KeyedIndex>& order, First first, Second second) {
+  std::uint64_t first_bits = 0, second_bits = 0;
+  for (const KeyedIndex& item : order) {
+    first_bits |= first(item.index);
+    second_bits |= second(item.index);
+  }
+  const auto shift = static_cast<int>(std::bit_width(second_bits));
+  if (static_cast<int>(std::bit_width(first_bits)) + shift < 64) {
+    return sort_descending(order, [&](BlockIndex i) { return first(i) << shift | second(i); });
+  }
+  sort_descending(order, second);
+  sort_descending(order, first);
+}
+
+// The area as a double, which cannot overflow. Non-negative doubles compare like their bits.
+std::uint64_t area_key(std::uint64_t bytes, std::uint64_t ticks) {
+  return std::bit_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(ticks));
+}
+
+constexpr unsigned kDigitBits = 11;  // a histogram fits in the first-level cache
+constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+constexpr std::size_t kFewItems = 1000;  // below it, comparing is faster than counting
+
+void sort_by_digit(const std::vector<KeyedIndex>& from, unsigned shift,
+                   std::vector<KeyedIndex>& to) {
+  const auto digit = [shift](const KeyedIndex& item) {
+    return (item.key >> shift) & (kDigits - 1);
+  };
+  std::array<std::uint32_t, kDigits + 1> place{};
+  for (const KeyedIndex& item : from) ++place[digit(item) + 1];
+  for (std::size_t i = 1; i <= kDigits; ++i) place[i] += place[i - 1];
+  for (const KeyedIndex& item : from) to[place[digit(item)]++] = item;
+}
+
 }  // namespace
 
 Packing::Packing(const Trace& trace, std::uint64_t alignment_bytes) : alignment(alignment_bytes) {
@@ -179,38 +222,6 @@ void require_addressable(bool found, std::string_view name) {
        .problem = fmt::format("planner {} found no plan within {} bytes", name, kMaxAddress)});
 }
 
-namespace {
-
-// Sorts `order` by descending key; stable.
-template <class Key>
-void sort_descending(std::vector<KeyedIndex>& order, Key key) {
-  for (KeyedIndex& item : order) item.key = ~key(item.index);
-  radix_sort(order);
-}
-
-// Sorts by two keys, the first more important. One pass is enough if both fit in 64 bits.
-template <class First, class Second>
-void sort_descending(std::vector<KeyedIndex>& order, First first, Second second) {
-  std::uint64_t first_bits = 0, second_bits = 0;
-  for (const KeyedIndex& item : order) {
-    first_bits |= first(item.index);
-    second_bits |= second(item.index);
-  }
-  const auto shift = static_cast<int>(std::bit_width(second_bits));
-  if (static_cast<int>(std::bit_width(first_bits)) + shift < 64) {
-    return sort_descending(order, [&](BlockIndex i) { return first(i) << shift | second(i); });
-  }
-  sort_descending(order, second);
-  sort_descending(order, first);
-}
-
-// The area as a double, which cannot overflow. Non-negative doubles compare like their bits.
-std::uint64_t area_key(std::uint64_t bytes, std::uint64_t ticks) {
-  return std::bit_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(ticks));
-}
-
-}  // namespace
-
 std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key) {
   std::vector<KeyedIndex> order(packing.size());
   for (BlockIndex i = 0; i < packing.size(); ++i) order[i].index = i;
@@ -231,6 +242,22 @@ std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key) {
   sorted.reserve(order.size());
   for (const KeyedIndex& item : order) sorted.push_back(item.index);
   return sorted;
+}
+
+void radix_sort(std::vector<KeyedIndex>& items) {
+  if (items.size() < kFewItems) {
+    std::stable_sort(items.begin(), items.end(),
+                     [](const KeyedIndex& a, const KeyedIndex& b) { return a.key < b.key; });
+    return;
+  }
+  std::uint64_t differing = 0;  // as bits
+  for (const KeyedIndex& item : items) differing |= item.key ^ items[0].key;
+  std::vector<KeyedIndex> sorted(items.size());
+  for (unsigned shift = 0; shift < 64; shift += kDigitBits) {
+    if (((differing >> shift) & (kDigits - 1)) == 0) continue;
+    sort_by_digit(items, shift, sorted);
+    std::swap(items, sorted);
+  }
 }
 
 }  // namespace skyline

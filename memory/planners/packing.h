@@ -1,3 +1,4 @@
+// A trace as planners see it, placements of its blocks, and the orders in which blocks are placed.
 #pragma once
 
 #include <cstdint>
@@ -64,5 +65,14 @@ enum class SortKey { kLifetime, kSize, kArea };
 // Returns all blocks, largest key first. Ties: the larger, then the longer-lived, then the earlier
 // request. O(n).
 std::vector<BlockIndex> sorted_by(const Packing& packing, SortKey key);
+
+// A position and the key to sort it by.
+struct KeyedIndex {
+  std::uint64_t key;
+  std::uint32_t index;
+};
+
+// Sorts by ascending key; stable. O(n) for keys that differ in few digits. Needs a second list.
+void radix_sort(std::vector<KeyedIndex>& items);
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -24,13 +25,17 @@ struct BestFitEvent {
   std::uint64_t offset = 0;         // bytes; of the chosen line
   std::uint64_t raised_offset = 0;  // lift: of the merged line; placement: the block's end
   std::size_t block = 0;            // placement only
+  // Choice only: the lines of that height, with the chosen one; the unplaced blocks that live
+  // within its ticks, and the second-best of them.
+  std::size_t equally_low = 0, candidates = 0;
+  std::optional<std::size_t> runner_up = {};
   bool operator==(const BestFitEvent&) const = default;
 };
 using BestFitLog = std::vector<BestFitEvent>;
 
 struct PlanOptions {
-  std::uint64_t alignment =
-      kAlignmentBytes;  // at least 1; offsets and sizes become multiples of it
+  // At least 1; offsets and sizes become multiples of it.
+  std::uint64_t alignment = kAlignmentBytes;
   // In bytes. A search stops at the first plan within it, or once its proved bound shows that there
   // is none. It may end with neither (compare peak and proved bound); then its plan is no worse
   // than without a capacity. Under a time limit, what decides only the capacity takes a second
@@ -53,5 +58,9 @@ inline constexpr std::string_view kProgramOrderPlanner = "program-order";
 // Must be a pure function. Throws TraceError for an unsound trace (an empty lifetime, a sum beyond
 // 2^63 − 1).
 using PlannerFunction = Plan (*)(const Trace& trace, const PlanOptions& options);
+
+// Plans the trace of a step with a planner and its options. Must be pure: several threads may call
+// it.
+using StepPlanner = std::function<Plan(const Trace&)>;
 
 }  // namespace skyline

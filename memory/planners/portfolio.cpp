@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "memory/planners/exact/exact.h"
-#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hill_climb.h"
 #include "memory/planners/holes/hole_packer.h"
-#include "memory/planners/holes/program_order.h"
+#include "memory/planners/packing.h"
+#include "memory/planners/search.h"
 #include "memory/planners/skyline/restarts.h"
 
 namespace skyline {

@@ -6,9 +6,8 @@
 #include <stdexcept>
 
 #include "memory/planners/exact/exact.h"
-#include "memory/planners/holes/greedy.h"
 #include "memory/planners/holes/hill_climb.h"
-#include "memory/planners/holes/program_order.h"
+#include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/portfolio.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/planners/skyline/restarts.h"

@@ -17,7 +17,7 @@ using PlannerTable = std::span<const PlannerEntry>;
 
 inline constexpr std::string_view kDefaultPlanner = "portfolio";
 
-// The planners of this library, the default first. solver_planners.h adds those that call a solver.
+// The planners of this library, the default first. all_planners() adds those that call a solver.
 PlannerTable planners();
 
 // Runs the planner called `planner` in `table`, then always the validator; measures the seconds

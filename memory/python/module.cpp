@@ -1,32 +1,68 @@
 // The extension module skyline._memory. The package beside it (skyline/) prepares its arguments and
 // documents what users call.
+#include <fmt/format.h>
+#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <sstream>
+#include <stop_token>
+#include <thread>
+#include <utility>
 
 #include "memory/allocators/allocators.h"
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_checker.h"
 #include "memory/budget/budget_curve.h"
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/budget/budget_problem.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "memory/formats/order_file.h"
-#include "memory/order/ordered_trace.h"
-#include "memory/order/solvers/solver_orders.h"
-#include "memory/planners/solvers/solver_planners.h"
-#include "memory/python/interruptible.h"
-#include "memory/python/remade_graph.h"
+#include "memory/order/order_problem.h"
+#include "memory/order/placed_order.h"
 #include "memory/python/trace_columns.h"
 #include "memory/replay/event_replay.h"
 #include "memory/replay/trace_events.h"
+#include "memory/solvers/chain_bound.h"
+#include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 
 namespace skyline {
 namespace {
 
 namespace py = pybind11;
+
+// Returns work(stop), which must own all that it uses and know nothing of Python. Other threads of
+// Python run meanwhile. Ctrl-C asks the work to stop and raises KeyboardInterrupt when it has, or
+// after a second: a solver that takes no such order then goes on in a thread that nobody waits for.
+// Work that ends soon runs in this thread: waking a thread takes milliseconds on a busy machine.
+// Ctrl-C then waits for its end.
+template <class Work>
+auto interruptible(Work work, bool ends_soon = false) {
+  using namespace std::chrono_literals;
+  if (ends_soon) {
+    const py::gil_scoped_release others_run;
+    return work(std::stop_source(std::nostopstate));
+  }
+  std::stop_source stop;
+  std::packaged_task<decltype(work(stop))()> task(
+      [work = std::move(work), stop]() mutable { return work(stop); });
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  const auto ended_within = [&](std::chrono::milliseconds time) {
+    const py::gil_scoped_release others_run;
+    return result.wait_for(time) == std::future_status::ready;
+  };
+  while (!ended_within(50ms)) {
+    if (PyErr_CheckSignals() == 0) continue;
+    stop.request_stop();
+    ended_within(1s);
+    throw py::error_already_set();
+  }
+  return result.get();
+}
 
 GraphFile graph_from(const std::string& text) {
   std::istringstream stream(text);
@@ -113,33 +149,98 @@ py::dict order_text(const std::string& text, const std::string& algorithm,
   return answer;
 }
 
+// A step of which only the graph is known, as a problem of budgets: backward can recompute what any
+// op of forward wrote, by running that op once more. An op that made several values needs room
+// for all of them, so each of its recomputes counts the others as workspace.
+class RecomputedGraph {
+ public:
+  // `seconds` of each op; `backward` is its first op of backward. Throws GraphError if there are
+  // not as many seconds as ops, or backward lies beyond them, or the graph is unsound.
+  RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward);
+
+  const BudgetProblem& problem() const { return problem_; }
+  // Returns the ops that a choice runs again, one for each recompute, in the step's sequence.
+  std::vector<OpId> recomputed_ops(const RecomputeChoice& choice) const;
+
+ private:
+  void add_recomputes(OpId op);
+
+  BudgetProblem problem_;
+  std::vector<OpId> op_of_;  // by recompute
+};
+
+RecomputedGraph::RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward)
+    : problem_{.graph = std::move(graph),
+               .seconds = std::move(seconds),
+               .backward = backward,
+               .recomputes = {},
+               .recomputes_each = true} {
+  const std::size_t ops = problem_.graph.ops.size();
+  if (problem_.seconds.size() != ops) {
+    throw GraphError({.source = "seconds",
+                      .problem = fmt::format("got {} numbers, expected one for each of {} ops",
+                                             problem_.seconds.size(), ops)});
+  }
+  if (backward > ops) {
+    throw GraphError({.source = "backward",
+                      .problem = fmt::format("got {}, expected at most {}", backward, ops)});
+  }
+  for (OpId op = 0; op < backward; ++op) add_recomputes(op);
+}
+
+void RecomputedGraph::add_recomputes(OpId op) {
+  const StepGraph& graph = problem_.graph;
+  const StepOp& made_by = graph.ops[op];
+  std::uint64_t bytes = 0;
+  for (const ValueId output : made_by.outputs) bytes += graph.values[output].bytes;
+  for (const ValueId output : made_by.outputs) {
+    const StepValue& value = graph.values[output];
+    if (value.resident || value.kept || value.bytes == 0 || made_by.inputs.empty()) continue;
+    problem_.recomputes.push_back({.value = output,
+                                   .inputs = made_by.inputs,
+                                   .workspace_bytes = made_by.workspace_bytes + bytes - value.bytes,
+                                   .seconds = problem_.seconds[op]});
+    op_of_.push_back(op);
+  }
+}
+
+std::vector<OpId> RecomputedGraph::recomputed_ops(const RecomputeChoice& choice) const {
+  RecomputeSequence sequence(problem_);
+  sequence.find(choice);
+  std::vector<OpId> ops;
+  for (const RecomputedOp& op : sequence.ops()) {
+    if (op.is_recompute) ops.push_back(op_of_[op.index]);
+  }
+  return ops;
+}
+
 py::list budget_text(const std::string& text, std::vector<double> seconds, OpId backward) {
   constexpr double kNear = 0.95;  // a bound that is this share of what was found is near enough
   struct Point {
     std::uint64_t peak;
     double extra_seconds, bound_seconds;
-    std::vector<OpId> remade;
+    std::vector<OpId> recomputed;
   };
   const std::vector<Point> points =
       interruptible([=, graph = graph_from(text).graph](const std::stop_source& stop) mutable {
-        const RemadeGraph remade(std::move(graph), std::move(seconds), backward);
-        BudgetBound one_exit(remade.problem());
-        ChainBound bound(remade.problem(), one_exit);
+        const RecomputedGraph recomputed(std::move(graph), std::move(seconds), backward);
+        BudgetBound one_exit(recomputed.problem());
+        ChainBound bound(recomputed.problem(), one_exit);
         std::vector<Point> found;
-        for (const BudgetPoint& point : budget_curve(remade.problem())) {
+        for (const BudgetPoint& point : budget_curve(recomputed.problem())) {
           if (stop.stop_requested()) break;
-          const BudgetVerdict verdict = check_budget(remade.problem(), point);
+          const BudgetVerdict verdict = check_budget(recomputed.problem(), point);
           if (!verdict.valid) throw std::logic_error(verdict.reason);
           found.push_back({point.peak, point.extra_seconds,
                            bound.extra_seconds(point.peak, kNear * point.extra_seconds),
-                           remade.remade_ops(point.choice)});
+                           recomputed.recomputed_ops(point.choice)});
         }
         return found;
       });
   py::list answer;
   for (const Point& point : points) {
     answer.append(
-        py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds, point.remade));
+        py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds, point.recomputed));
   }
   return answer;
 }

@@ -3,8 +3,6 @@
 #include <functional>
 #include <utility>
 
-#include "memory/errors.h"
-
 namespace skyline {
 namespace {
 

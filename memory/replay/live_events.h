@@ -1,3 +1,4 @@
+// The events of a recorded program, one at a time, and the blocks alive between them.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +7,41 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/replay/event_reader.h"
+#include "memory/allocator.h"
+#include "memory/errors.h"
 #include "memory/trace.h"
 
 namespace skyline {
+
+// One line of an event trace: what a program asked of its allocator. Views are valid until the
+// reader's next event.
+struct AllocationEvent {
+  enum class Kind : std::uint8_t { kAllocation, kFree, kStep };
+  Kind kind = Kind::kAllocation;
+  std::string_view id = {};      // of the block; unique among live blocks
+  std::uint64_t bytes = 0;       // as requested, at most 2^63 − 1; allocations only
+  Tag tag = {};                  // allocations only; empty if unknown
+  std::string_view stream = {};  // of the device, as the trace names it; empty if unknown
+};
+
+// Reads events in order, one at a time, so that a trace need not fit in memory.
+class EventReader {
+ public:
+  virtual ~EventReader() = default;
+
+  // Reads the next event; returns false at the end. Throws TraceError naming source, line and
+  // field.
+  virtual bool next(AllocationEvent& event) = 0;
+
+  // The place of the last event, for errors about it.
+  virtual TraceErrorFacts place() const = 0;
+
+  // True if events may have tags.
+  virtual bool tagged() const { return false; }
+  // True if blocks may have been alive when the recording began, so that frees of unknown ids are
+  // no error.
+  virtual bool begins_midway() const { return false; }
+};
 
 // A live block.
 struct LiveBlock {
@@ -68,19 +100,16 @@ class LiveEvents {
   bool next();
 
   const AllocationEvent& event() const noexcept { return event_; }
-  Tick tick() const noexcept {
-    return ticks_ - 1;
-  }                                               // of the event; for a step, of the event before
+  // The tick of the event; for a step, of the event before.
+  Tick tick() const noexcept { return ticks_ - 1; }
   Tick ticks() const noexcept { return ticks_; }  // so far
   std::uint64_t steps() const noexcept { return steps_; }
-  std::uint64_t unknown_frees() const noexcept {
-    return unknown_frees_;
-  }  // frees that were skipped
+  // The frees that were skipped.
+  std::uint64_t unknown_frees() const noexcept { return unknown_frees_; }
 
   std::size_t slot() const noexcept { return slot_; }  // of the event's block; invalid for a step
-  const LiveBlock& block() const {
-    return blocks_.at(slot_);
-  }  // a freed block's is valid until next()
+  // The event's block; a freed one is valid until next().
+  const LiveBlock& block() const { return blocks_.at(slot_); }
   const LiveBlocks& blocks() const noexcept { return blocks_; }
   TraceErrorFacts place() const { return reader_.place(); }
 

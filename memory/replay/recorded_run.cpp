@@ -1,6 +1,7 @@
 #include "memory/replay/recorded_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "memory/replay/trace_events.h"
 #include "memory/session/session.h"
@@ -61,6 +62,20 @@ std::uint64_t peak_reserved_bytes(const ReplayedAllocator& replayed) {
 }
 
 }  // namespace
+
+ReplayedAllocator::ReplayedAllocator(const ReplayChoice& choice)
+    : device_(choice.capacity_bytes, choice.commit_bytes) {
+  if (choice.allocator != kPlannedAllocator) {
+    allocator_ = make_allocator(choice.allocator, device_, choice.allocator_options);
+    return;
+  }
+  auto session =
+      std::make_unique<Session>(device_, SessionOptions{.planner = choice.planner,
+                                                        .planner_table = choice.planner_table,
+                                                        .step_planner = choice.step_planner});
+  session_ = session.get();
+  allocator_ = std::move(session);
+}
 
 std::int64_t RecordedRun::added_bytes(const Event& event, std::uint64_t alignment) const {
   if (event.act != Act::kAllocate && event.act != Act::kFree) return 0;

@@ -1,8 +1,5 @@
 #include "memory/replay/trace_replay.h"
 
-#include <vector>
-
-#include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "memory/replay/trace_events.h"
 

@@ -1,14 +1,29 @@
+// A step under an allocator or a plan, as a curve of bytes over ticks.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "memory/allocator.h"
-#include "memory/allocators/allocator_options.h"
+#include "memory/allocators/allocators.h"
 #include "memory/plan.h"
-#include "memory/replay/memory_curve.h"
 #include "memory/trace.h"
 
 namespace skyline {
+
+// An allocator's memory right after a tick of the recorded step, resident memory included. Points
+// are ordered by tick, and each value holds until the next point.
+struct MemoryPoint {
+  Tick tick = 0;
+  std::uint64_t reserved_bytes = 0;  // taken from the device
+  std::uint64_t live_bytes = 0;      // of live blocks, rounded
+};
+struct AllocatorCurve {
+  std::string name;
+  std::vector<MemoryPoint> points;
+};
 
 // The result of replaying one step under an allocator.
 struct TraceReplay {

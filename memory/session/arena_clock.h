@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/session/step_layout.h"
+#include "memory/session/plan.h"
 
 namespace skyline {
 

@@ -1,9 +1,9 @@
 #include "memory/session/arena_fallback.h"
 
 #include "memory/alignment.h"
+#include "memory/session/arena.h"
 
 namespace skyline {
-
 Extent ArenaFallback::acquire(Allocator& server, std::size_t bytes, const Tag& tag,
                               const Owner& owner) {
   elsewhere_.reserve_one();  // before the server: inserting must not fail
@@ -76,6 +76,194 @@ void ArenaFallback::note_survivors(std::uint64_t epoch, StepLog& log) const noex
 void ArenaFallback::release_cached() noexcept {
   pool_.release_cached();
   fallback_.release_cached();
+}
+
+// --- an arena's requests that deviate from the plan, or have none ---
+
+Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
+  if (in_step_ && interruptions_ == 0) {
+    if (clock_.layout() == nullptr || !find_place(tag)) return acquire_unplanned(bytes, tag);
+    clock_.advance_to(clock_.slot(clock_.next()).released_before,
+                      [this](RequestIndex request) { mark_overdue(request); });
+    return acquire_planned(bytes, tag);
+  }
+  std::optional<Extent> extent;
+  if (!in_step_ && interruptions_ > 0) {
+    settle();
+    extent = lend(bytes, {.epoch = kLent});
+  }
+  if (!extent) extent = acquire_elsewhere(unplanned_.pool(), bytes, tag);
+  ++counts_.beyond_plan;
+  return *extent;
+}
+
+// Without a plan in use, every planned block is free or overdue.
+std::optional<Extent> Arena::lend(std::size_t bytes, const ArenaFallback::Owner& owner) {
+  const std::optional<std::uint64_t> offset = unplanned_.lend(bytes, arena_bytes(), owner);
+  if (!offset) return {};
+  live_.acquired(bytes);
+  return Extent{range_->base() + *offset, bytes, kLent};
+}
+
+// Advances to the plan's request that serves this one; false when there is none.
+bool Arena::find_place(const Tag& tag) {
+  const StepLayout& layout = *clock_.layout();
+  if (clock_.next() == clock_.requests()) return false;
+  if (!layout.tags) return true;
+  const RequestIndex place = layout.tags->next(tag, clock_.next());
+  if (place == kStepEnd) return false;
+  for (; clock_.next() < place; clock_.advance(), ++counts_.left_out) {
+    const StepSlot& slot = clock_.slot(clock_.next());
+    if (slot.planned()) clock_.mark_released(slot.rank);
+  }
+  return true;
+}
+
+Extent Arena::acquire_unplanned(std::size_t bytes, const Tag& tag) {
+  const bool planned_step = clock_.layout() != nullptr;
+  const bool between = clock_.next() < clock_.requests();
+  clock_.advance_to(between ? clock_.slot(clock_.next()).released_before : clock_.ranks(),
+                    [this](RequestIndex request) { mark_overdue(request); });
+  Observation observation{.request = requests_made(),
+                          .kind = between ? Deviation::kBetween : Deviation::kBeyondPlan,
+                          .bytes = bytes,
+                          .tag = BlockTag(tag)};
+  const std::size_t seen = log_.observations().size();
+  Extent extent;
+  try {
+    extent = acquire_observed(std::move(observation),
+                              planned_step ? unplanned_.fallback() : unplanned_.pool(), tag);
+  } catch (const OutOfMemory&) {
+    // A refused request that stays in the log keeps a place of its own.
+    if (between && log_.observations().size() > seen) ++extra_;
+    throw;
+  }
+  ++extra_;
+  ++counts_.beyond_plan;
+  return extent;
+}
+
+Extent Arena::acquire_planned(std::size_t bytes, const Tag& tag) {
+  const RequestIndex request = clock_.next();
+  const StepSlot& slot = clock_.slot(request);
+  const bool larger = slot.planned() && bytes >= slot.bytes_limit;
+  if (larger) stretch_for(slot, bytes);
+  const ByteRange place = slot.planned() ? planned_place(slot) : ByteRange{};
+  if (slot.planned() && bytes <= place.bytes && is_free(place)) {
+    if (larger) note_larger(bytes, tag);
+    if (stretch_.active()) stretch_.put(request, place);
+    clock_.advance();
+    live_.acquired(bytes);
+    return {range_->base() + place.offset, bytes, clock_.cookie(slot)};
+  }
+  Extent extent;
+  if (slot.planned()) {
+    extent = acquire_observed({.request = request,
+                               .kind = larger ? Deviation::kLarger : Deviation::kOverlapsOverdue,
+                               .bytes = bytes,
+                               .tag = BlockTag(tag)},
+                              unplanned_.fallback(), tag);
+    clock_.mark_released(slot.rank);  // its planned bytes stay unused
+  } else {
+    extent = acquire_elsewhere(unplanned_.pool(), bytes, tag);
+  }
+  clock_.advance();
+  ++counts_.elsewhere;
+  return extent;
+}
+
+// Logs no lifetime: the clock detects a late release.
+void Arena::note_larger(std::size_t bytes, const Tag& tag) {
+  log_.note({.request = clock_.next(),
+             .kind = Deviation::kLarger,
+             .bytes = bytes,
+             .needed_until = 0,
+             .tag = BlockTag(tag)});
+}
+
+Extent Arena::acquire_observed(Observation observation, Allocator& server, const Tag& tag) {
+  const std::size_t bytes = observation.bytes;
+  const std::size_t index = log_.note(std::move(observation));
+  if (clock_.layout() == nullptr) {
+    if (const auto extent = lend(bytes, {clock_.epoch(), index})) return *extent;
+  }
+  try {
+    return acquire_elsewhere(server, bytes, tag, index);
+  } catch (const OutOfMemory& refusal) {
+    // A new plan helps against the fallback's limit, unless no device could hold the request.
+    const bool curable = clock_.layout() != nullptr &&
+                         refusal.facts().shortage == Shortage::kLimit &&
+                         bytes <= device_.capacity_bytes();
+    log_.refuse_last(curable);
+    throw;
+  }
+}
+
+Extent Arena::acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag& tag,
+                                std::size_t observation) {
+  Extent extent;
+  try {
+    extent = unplanned_.acquire(server, bytes, tag, {clock_.epoch(), observation});
+  } catch (const OutOfMemory&) {
+    if (in_step_) log_.note_refusal();
+    throw;
+  }
+  live_.acquired(bytes);
+  counts_.observe_reserved(reserved_bytes());
+  return extent;
+}
+
+void Arena::mark_overdue(RequestIndex request) {
+  const ByteRange place = place_of(request);
+  const std::size_t observation = log_.note(
+      {.request = request, .kind = Deviation::kOverdue, .last_seen_alive_at = requests_made()});
+  unplanned_.overdue.insert(place.offset, {place.bytes, clock_.epoch(), observation});
+  update_gate();
+}
+
+// --- places ---
+
+ByteRange Arena::planned_place(const StepSlot& slot) const noexcept {
+  ByteRange place{slot.offset, slot.bytes()};
+  if (stretch_.active()) place = stretch_.place_of(slot, clock_.layout()->alignment_bytes);
+  place.offset += shift_bytes_;
+  return place;
+}
+
+ByteRange Arena::place_of(RequestIndex request) const noexcept {
+  return stretch_.active() ? stretch_.placed(request) : planned_place(clock_.slot(request));
+}
+
+bool Arena::is_free(const ByteRange& place) noexcept {
+  if (unplanned_.overdue.overlaps(place.offset, place.bytes)) return false;
+  return !stretch_.active() ||
+         !stretch_.overlaps(place, [this](RequestIndex request) { return clock_.alive(request); });
+}
+
+namespace {
+
+// A request that exceeds its plan by more than a quarter is a different request, not a larger one:
+// it says nothing about the requests after it.
+constexpr std::uint64_t kStretchShare = 4;
+
+}  // namespace
+
+// Stretches the plan once its growth is at most half of what larger requests would take elsewhere.
+void Arena::stretch_for(const StepSlot& slot, std::uint64_t bytes) {
+  if (bytes >= slot.bytes() + slot.bytes() / kStretchShare) return;
+  displaced_bytes_ += align_request(bytes);
+  const std::uint64_t factor = StretchedPlan::factor_for(align_request(bytes), slot.bytes());
+  if (factor <= stretch_.factor()) return;
+  const StepLayout& layout = *clock_.layout();
+  const std::uint64_t alignment = layout.alignment_bytes, peak = layout.peak_bytes;
+  const std::uint64_t end = StretchedPlan::ceil_of(peak, factor, alignment);
+  const std::uint64_t growth = end - StretchedPlan::ceil_of(peak, stretch_.factor(), alignment);
+  if (2 * growth > displaced_bytes_ || !grow_to(shift_bytes_ + end)) return;
+  stretch_.begin(
+      factor, clock_.requests(), clock_.next(),
+      [this](RequestIndex request) { return clock_.alive(request); },
+      [this](RequestIndex request) { return place_of(request); });
+  update_gate();
 }
 
 }  // namespace skyline

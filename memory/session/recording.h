@@ -1,12 +1,67 @@
+// What steps did: the log of one, and the requests of all that one plan serves.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
-#include "memory/session/step_log.h"
+#include "memory/session/session_event.h"
 #include "memory/trace.h"
 
 namespace skyline {
+
+inline constexpr std::uint32_t kNeverReleased = std::numeric_limits<std::uint32_t>::max();
+
+// One request as it was observed. A recorded step has kBeyondPlan only.
+struct Observation {
+  // Index in the plan; for kBeyondPlan and kBetween, among the plan's requests and these.
+  RequestIndex request = 0;
+  Deviation kind = Deviation::kBeyondPlan;
+  std::uint64_t bytes = 0;  // 0: unknown
+  RequestIndex needed_until = kStepEnd;
+  RequestIndex last_seen_alive_at = 0;  // index of the latest request made while it was alive
+  std::uint32_t release_order = kNeverReleased;
+  bool outlives_step = false;
+  bool refused = false;  // by the fallback's limit
+  BlockTag tag = {};     // empty if unknown
+};
+
+// The requests of a step outside of its plan, or all of them without a plan. Only note() allocates,
+// so that releases stay noexcept.
+class StepLog {
+ public:
+  void clear() noexcept;
+
+  // Returns the index of the observation, for note_release().
+  std::size_t note(Observation observation);
+  // The request noted last was refused. `keep` it when a plan could serve it.
+  void refuse_last(bool keep) noexcept;
+
+  // The block of an observation was released after `requests_made` requests, or after the step
+  // (kStepEnd).
+  void note_release(std::size_t observation, RequestIndex requests_made) noexcept;
+  void note_outlives(std::size_t observation) noexcept;
+  void note_refusal() noexcept { ++refusals_; }
+  void note_requests(RequestIndex requests_made) noexcept { requests_ = requests_made; }
+
+  // The step was cut after `requests_made` requests: live blocks do not show how long they are
+  // needed.
+  void cut(RequestIndex requests_made) noexcept;
+
+  bool was_cut() const noexcept { return cut_; }
+  bool has(Deviation kind) const noexcept;
+  bool empty() const noexcept { return observations_.empty(); }
+  RequestIndex requests() const noexcept { return requests_; }   // made by the step
+  std::uint64_t refusals() const noexcept { return refusals_; }  // OutOfMemory thrown in the step
+  const std::vector<Observation>& observations() const noexcept { return observations_; }
+
+ private:
+  std::vector<Observation> observations_;
+  std::uint64_t refusals_ = 0;
+  std::uint32_t releases_ = 0;
+  RequestIndex requests_ = 0;
+  bool cut_ = false;
+};
 
 // Size and lifetime of request j of a step. Lifetimes count requests instead of ticks, so that
 // several steps can be merged.
@@ -21,12 +76,6 @@ struct StepRequest {
   BlockTag tag = {};
 
   bool operator==(const StepRequest&) const = default;
-};
-
-// How requests of a step find their place in the plan.
-enum class Matching : std::uint8_t {
-  kByPosition,  // request k is the plan's k-th: programs that repeat the same requests
-  kByTag,       // the plan's next request with its tag: loops of varying length
 };
 
 // The requests of all steps that one plan serves, each with its largest size and lifetime.

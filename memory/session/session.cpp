@@ -1,5 +1,4 @@
 #include "memory/session/session.h"
-#include "memory/validator.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +6,16 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
+
+#include "memory/adaptors/adaptor.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/errors.h"
+#include "memory/session/arena.h"
+#include "memory/session/plan.h"
+#include "memory/session/recording.h"
+#include "memory/session/shape_table.h"
+#include "memory/validator.h"
 
 namespace skyline {
 namespace {
@@ -65,17 +74,31 @@ class StallClock {
 
 }  // namespace
 
+struct Session::Parts {
+  Parts(Device& device, const SessionOptions& options)
+      : pool(device),
+        unbounded_fallback(device),
+        fallback(unbounded_fallback, options.fallback_limit_bytes),
+        arena(device, pool, fallback, options.address_bytes),
+        shapes(options.policy == ShapePolicy::kPerShape ? options.max_shapes
+                                                        : std::numeric_limits<std::size_t>::max()) {
+  }
+
+  BestFitPool pool;
+  BestFitPool unbounded_fallback;
+  LimitAdaptor fallback;
+  Arena arena;
+  ShapeTable shapes;
+  BackgroundPlanner worker;
+};
+
 Session::Session(Device& device, SessionOptions options)
     : options_(std::move(options)),
       planner_(planner_of(options_)),
       background_(options_.background.value_or(device.has_memory() &&
                                                std::thread::hardware_concurrency() > 1)),
-      pool_(device),
-      unbounded_fallback_(device),
-      fallback_(unbounded_fallback_, options_.fallback_limit_bytes),
-      arena_(device, pool_, fallback_, options_.address_bytes),
-      shapes_(options_.policy == ShapePolicy::kPerShape ? options_.max_shapes
-                                                        : std::numeric_limits<std::size_t>::max()) {
+      parts_(std::make_unique<Parts>(device, options_)),
+      arena_(parts_->arena) {
   require(known_planner(options_.planner_table, options_.planner),
           "unknown planner " + options_.planner);
   require(options_.warmup_steps >= 1, "got no warm-up step, expected at least 1");
@@ -85,19 +108,39 @@ Session::Session(Device& device, SessionOptions options)
               std::to_string(kAlignmentBytes));
 }
 
+Session::~Session() = default;
+
+// --- the arena's ---
+
+Extent Session::acquire(std::size_t bytes, const Tag& tag) { return arena_.acquire(bytes, tag); }
+void Session::release(const Extent& extent) noexcept { arena_.release(extent); }
+Statistics Session::statistics() const { return arena_.statistics(); }
+void Session::end_step() { arena_.end_step(); }
+void Session::abandon_step() { arena_.abandon_step(); }
+void Session::interrupt() { arena_.interrupt(); }
+void Session::resume() noexcept { arena_.resume(); }
+void Session::release_cached() noexcept { arena_.release_cached(); }
+std::size_t Session::arena_bytes() const noexcept { return arena_.arena_bytes(); }
+
+// --- steps ---
+
 void Session::begin_step(ShapeKey key) {
   arena_.settle();
   catch_up();
   if (arena_.moved() && arena_.overdue_blocks() == 0) {
     arena_.commit(bytes_to_hold(nullptr));
   }
-  SessionShape& shape = shapes_.use(shape_key(key));
+  SessionShape& shape = parts_->shapes.use(shape_key(key));
   key_ = key;
   arena_.install(shape.planned.layout);
   arena_.begin_step(key);
   running_ = &shape;
   ++totals_.steps;
   if (shape.planned.layout) ++totals_.planned_steps;
+}
+
+void Session::adopt(std::span<const Trace> traces, ShapeKey key) {
+  adopt_plan(plan_for(traces), key);
 }
 
 StepPlan Session::plan_for(std::span<const Trace> traces) const {
@@ -117,12 +160,12 @@ void Session::adopt_plan(StepPlan planned, ShapeKey key) {
   SessionEvent event = event_before(planned, key);
   event.kind = SessionEvent::Kind::kAdopted;
   event.shape_key = key;
-  SessionShape& shape = shapes_.use(shape_key(key));
+  SessionShape& shape = parts_->shapes.use(shape_key(key));
   commit_for(shape, planned);
   if (options_.policy == ShapePolicy::kUpperBound) {
     adopted_bytes_ = std::max(adopted_bytes_, planned.layout->peak_bytes);
   }
-  shapes_.renew(shape);
+  parts_->shapes.renew(shape);
   enter_plan(shape, std::move(planned), std::move(event));
 }
 
@@ -136,7 +179,7 @@ void Session::catch_up() {
   SessionShape* shape = std::exchange(running_, nullptr);
   if (shape != nullptr && arena_.log().was_cut()) ++totals_.abandoned_steps;
   const bool news = shape != nullptr && !arena_.log().empty();
-  if (!news && !wanted_ && !worker_.busy()) return;
+  if (!news && !wanted_ && !parts_->worker.busy()) return;
   const StallClock clock(totals_, switched_);
   if (news) learn(*shape);
   plan_what_is_wanted();
@@ -198,7 +241,7 @@ bool Session::turns_to_tags(SessionShape& shape) {
 }
 
 void Session::want(SessionShape& shape, StepRecording recording) {
-  shapes_.want(shape, std::move(recording));
+  parts_->shapes.want(shape, std::move(recording));
   wanted_ = true;
 }
 
@@ -221,9 +264,9 @@ DeviationFacts Session::first_deviation(const SessionShape& shape) const {
 // --- plans ---
 
 void Session::plan_what_is_wanted() {
-  if (worker_.finished()) take_plan();
-  while (!worker_.busy()) {
-    const auto [key, shape] = shapes_.newest_wanted();
+  if (parts_->worker.finished()) take_plan();
+  while (!parts_->worker.busy()) {
+    const auto [key, shape] = parts_->shapes.newest_wanted();
     wanted_ = shape != nullptr;
     if (!wanted_) return;
     if (!plan_beside(key, *shape)) plan_here(key, *shape);
@@ -234,7 +277,7 @@ void Session::plan_what_is_wanted() {
 bool Session::plan_beside(ShapeKey key, const SessionShape& shape) {
   if (!background_ || !switched_) return false;
   try {
-    worker_.begin({.key = key, .shape = shape.identity}, *shape.wanted, planner_);
+    parts_->worker.begin({.key = key, .shape = shape.identity}, *shape.wanted, planner_);
     return true;
   } catch (const std::system_error&) {
     return false;  // no thread available
@@ -248,11 +291,11 @@ void Session::plan_here(ShapeKey key, SessionShape& shape) {
 
 // A recording that changed while it was being planned stays wanted.
 void Session::take_plan() {
-  const BackgroundPlanner::Order order = worker_.order();
-  SessionShape* shape = shapes_.find(order.key, order.shape);
+  const BackgroundPlanner::Order order = parts_->worker.order();
+  SessionShape* shape = parts_->shapes.find(order.key, order.shape);
   std::optional<StepRecording> wanted;
   if (shape != nullptr) wanted = std::exchange(shape->wanted, std::nullopt);
-  StepPlan planned = worker_.take();
+  StepPlan planned = parts_->worker.take();
   ++totals_.background_plans;
   if (shape == nullptr) {
     ++totals_.discarded_plans;
@@ -291,7 +334,7 @@ bool Session::replan(ShapeKey key, SessionShape& shape, StepPlan planned, bool i
 }
 
 std::uint64_t Session::bytes_to_hold(const SessionShape* except) const {
-  return std::max(adopted_bytes_, shapes_.largest_peak_bytes(except));
+  return std::max(adopted_bytes_, parts_->shapes.largest_peak_bytes(except));
 }
 
 // Returns the pools' caches first: the arena takes their place.
@@ -336,7 +379,7 @@ SessionEvent Session::event_before(const StepPlan& planned, ShapeKey key) const 
           .planning_seconds = planned.plan.seconds,
           .validation_seconds = planned.plan.validation_seconds,
           .reserved_bytes_before = statistics().reserved_bytes,
-          .pool_peak_reserved_bytes = pool_.statistics().peak_reserved_bytes};
+          .pool_peak_reserved_bytes = parts_->pool.statistics().peak_reserved_bytes};
 }
 
 void Session::tell(const SessionEvent& event) const {
@@ -345,8 +388,13 @@ void Session::tell(const SessionEvent& event) const {
 
 // --- figures ---
 
+bool Session::planning() const noexcept { return parts_->worker.busy(); }
+void Session::wait_for_plan() const { parts_->worker.wait(); }
+Statistics Session::pool_statistics() const { return parts_->pool.statistics(); }
+Statistics Session::fallback_statistics() const { return parts_->fallback.statistics(); }
+
 const SessionShape* Session::current() const noexcept {
-  return totals_.steps > 0 ? shapes_.find(shape_key(key_)) : nullptr;
+  return totals_.steps > 0 ? parts_->shapes.find(shape_key(key_)) : nullptr;
 }
 
 Session::State Session::state() const noexcept {
@@ -371,8 +419,8 @@ SessionStatistics Session::session_statistics() const {
   figures.planned_requests = arena_.planned_requests();
   figures.fallback_requests = arena_.fallback_requests();
   figures.pool_calls = arena_.pool_calls();
-  figures.peak_fallback_reserved_bytes = fallback_.statistics().peak_reserved_bytes;
-  figures.peak_fallback_bytes = fallback_.statistics().peak_allocated_bytes;
+  figures.peak_fallback_reserved_bytes = parts_->fallback.statistics().peak_reserved_bytes;
+  figures.peak_fallback_bytes = parts_->fallback.statistics().peak_allocated_bytes;
   if (switched_) {
     figures.device_allocations_since_switch =
         statistics().device_allocations - device_allocations_at_switch_;

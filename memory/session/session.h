@@ -1,20 +1,25 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "memory/adaptors/limit_adaptor.h"
-#include "memory/allocators/best_fit_pool.h"
+#include "memory/allocator.h"
 #include "memory/planners/registry.h"
-#include "memory/session/arena.h"
-#include "memory/session/background_planner.h"
 #include "memory/session/session_event.h"
-#include "memory/session/shape_table.h"
 
 namespace skyline {
+
+class Arena;
+class Device;
+struct SessionShape;
+struct StepPlan;
+struct StepRecording;
 
 // The session's name in tables of allocators, and the allocator whose pool serves its warm-up.
 inline constexpr std::string_view kPlannedAllocator = "planned";
@@ -100,34 +105,36 @@ class Session final : public Allocator {
   // warm-up step, no shape or a bad alignment.
   explicit Session(Device& device, SessionOptions options = {});
 
-  Extent acquire(std::size_t bytes, const Tag& tag) override { return arena_.acquire(bytes, tag); }
-  void release(const Extent& extent) noexcept override { arena_.release(extent); }
+  ~Session() override;
+
+  Extent acquire(std::size_t bytes, const Tag& tag) override;
+  void release(const Extent& extent) noexcept override;
   // Reserved = arena + pool + fallback pool.
-  Statistics statistics() const override { return arena_.statistics(); }
+  Statistics statistics() const override;
 
   // Installs a finished plan, or plans what the last steps showed. Throws what the planner throws;
   // then no step has begun and the old plan stays.
   void begin_step(ShapeKey key) override;
-  void end_step() override { arena_.end_step(); }
-  void abandon_step() override { arena_.abandon_step(); }
-  void interrupt() override { arena_.interrupt(); }
-  void resume() noexcept override { arena_.resume(); }
-  void release_cached() noexcept override { arena_.release_cached(); }
+  void end_step() override;
+  void abandon_step() override;
+  void interrupt() override;
+  void resume() noexcept override;
+  void release_cached() noexcept override;
 
   // Plans a given trace, of a dry run for example, instead of a recording; between steps. Throws
   // TraceError for a trace out of order, OutOfMemory when the device cannot hold the plan.
   void adopt(const Trace& trace, ShapeKey key = 0) { adopt({&trace, 1}, key); }
   // The same with one plan for several different steps. It serves each of them, and each step that
   // makes some of their requests in their order, no larger and alive no longer.
-  void adopt(std::span<const Trace> traces, ShapeKey key = 0) { adopt_plan(plan_for(traces), key); }
+  void adopt(std::span<const Trace> traces, ShapeKey key = 0);
   // The two halves of adopt(). The first is pure and may run on any thread.
   StepPlan plan_for(std::span<const Trace> traces) const;
   void adopt_plan(StepPlan planned, ShapeKey key = 0);
 
   // True while the background plans, or has a plan that begin_step() will install.
-  bool planning() const noexcept { return worker_.busy(); }
+  bool planning() const noexcept;
   // Waits for the background plan.
-  void wait_for_plan() const { worker_.wait(); }
+  void wait_for_plan() const;
 
   // The key and the state of the step begun last.
   ShapeKey last_key() const noexcept { return key_; }
@@ -138,11 +145,13 @@ class Session final : public Allocator {
   const Plan& plan() const noexcept;
 
   SessionStatistics session_statistics() const;
-  std::size_t arena_bytes() const noexcept { return arena_.arena_bytes(); }
-  Statistics pool_statistics() const { return pool_.statistics(); }
-  Statistics fallback_statistics() const { return fallback_.statistics(); }
+  std::size_t arena_bytes() const noexcept;
+  Statistics pool_statistics() const;
+  Statistics fallback_statistics() const;
 
  private:
+  struct Parts;
+
   void catch_up();
   void learn(SessionShape& shape);
   void learn_recording(SessionShape& shape);
@@ -169,12 +178,9 @@ class Session final : public Allocator {
   SessionOptions options_;
   StepPlanner planner_;
   bool background_;
-  BestFitPool pool_;
-  BestFitPool unbounded_fallback_;
-  LimitAdaptor fallback_;
-  Arena arena_;
+  std::unique_ptr<Parts> parts_;
+  Arena& arena_;  // of the parts
 
-  ShapeTable shapes_;
   ShapeKey key_;                     // of the step begun last
   SessionShape* running_ = nullptr;  // its shape, until learned from
   bool wanted_ = false;              // a shape may have a recording to plan
@@ -182,7 +188,6 @@ class Session final : public Allocator {
   SessionStatistics totals_;
   std::uint64_t device_allocations_at_switch_ = 0;
   bool switched_ = false;
-  BackgroundPlanner worker_;
 };
 
 }  // namespace skyline

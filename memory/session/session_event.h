@@ -1,14 +1,39 @@
+// What a session reports of itself: deviations, events, totals.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "memory/session/step_log.h"
+#include "memory/allocator.h"
+#include "memory/tag.h"
 
 namespace skyline {
+
+// How requests of a step find their place in the plan.
+enum class Matching : std::uint8_t {
+  kByPosition,  // request k is the plan's k-th: programs that repeat the same requests
+  kByTag,       // the plan's next request with its tag: loops of varying length
+};
+
+// Request k of a step is the k-th since it began, without interrupted parts.
+using RequestIndex = std::uint32_t;
+inline constexpr RequestIndex kStepEnd = std::numeric_limits<RequestIndex>::max();
+
+// How a step deviated from its plan.
+enum class Deviation : std::uint8_t {
+  kBeyondPlan,       // more requests than planned
+  kBetween,          // no remaining request of the plan has its tag
+  kLarger,           // more bytes than planned
+  kOverdue,          // a block was alive after its planned release
+  kOverlapsOverdue,  // an overdue block held the planned bytes
+  kOutlivesStep,     // a block was alive when the next step began
+};
+std::string_view deviation_name(Deviation deviation);  // "overlaps an overdue block"
 
 // The first deviation of a step.
 struct DeviationFacts {

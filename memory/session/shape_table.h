@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/allocator.h"
-#include "memory/session/step_plan.h"
+#include "memory/session/plan.h"
 
 namespace skyline {
 
@@ -16,8 +16,8 @@ struct SessionShape {
   // The recording to plan next; stays set while its plan is being made.
   std::optional<StepRecording> wanted = {};
   std::vector<StepRequest> doubtful = {};  // a recording that ran out of memory
-  std::vector<StepRequest> uniform =
-      {};                      // the plan's requests before steps of another order were merged
+  // The plan's requests before steps of another order were merged.
+  std::vector<StepRequest> uniform = {};
   std::uint64_t identity = 0;  // unique
   std::uint64_t last_used = 0;
   std::uint64_t last_wanted = 0;

@@ -40,6 +40,11 @@ StepLog log_under(const StepRecording& known, const std::vector<StepRequest>& ot
   return log;
 }
 
+// True when both have the same tags in the same order.
+bool same_tags(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b) {
+  return std::ranges::equal(a, b, {}, &StepRequest::tag, &StepRequest::tag);
+}
+
 }  // namespace
 
 std::size_t TagMatcher::Hash::operator()(const Tag& tag) const noexcept {
@@ -59,7 +64,7 @@ bool TagMatcher::Equal::operator()(const Tag& a, const BlockTag& b) const noexce
 
 TagMatcher::TagMatcher(const std::vector<StepRequest>& requests) {
   for (RequestIndex request = 0; request < requests.size(); ++request) {
-    const auto entry = places_.try_emplace(requests[request].tag).first;
+    const auto entry = indices_.try_emplace(requests[request].tag).first;
     entry->second.push_back(request);
     tags_.push_back(&entry->first);
   }
@@ -67,17 +72,11 @@ TagMatcher::TagMatcher(const std::vector<StepRequest>& requests) {
 
 RequestIndex TagMatcher::next(const Tag& tag, RequestIndex from) const {
   if (from < tags_.size() && Equal{}(tag, *tags_[from])) return from;
-  const auto entry = places_.find(tag);
-  if (entry == places_.end()) return kStepEnd;
-  const std::vector<RequestIndex>& places = entry->second;
-  const auto place = std::lower_bound(places.begin(), places.end(), from);
-  return place == places.end() ? kStepEnd : *place;
-}
-
-bool same_tags(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(),
-      [](const StepRequest& one, const StepRequest& other) { return one.tag == other.tag; });
+  const auto entry = indices_.find(tag);
+  if (entry == indices_.end()) return kStepEnd;
+  const std::vector<RequestIndex>& indices = entry->second;
+  const auto index = std::lower_bound(indices.begin(), indices.end(), from);
+  return index == indices.end() ? kStepEnd : *index;
 }
 
 bool of_another_order(const StepLog& log, const std::vector<StepRequest>& known) {

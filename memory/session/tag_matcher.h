@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "memory/session/recording.h"
-#include "memory/session/step_log.h"
 
 namespace skyline {
 
-// Finds the place of each request by its tag, for steps that leave some of the plan's requests out:
-// each request takes the first place with its tag behind the last one taken. So a step whose tags
-// are a subsequence of these finds a place for each request. O(tag) for the next place, O(log
-// places) for one further on.
+// Finds the plan's request for each request of a step by its tag, for steps that leave some of the
+// plan's requests out: each takes the first one with its tag behind the last one taken. So a step
+// whose tags are a subsequence of the plan's finds an index for each request. O(tag) for the next
+// index, O(log indices) for one further on.
 class TagMatcher {
  public:
   explicit TagMatcher(const std::vector<StepRequest>& requests);
@@ -36,12 +35,9 @@ class TagMatcher {
     bool operator()(const BlockTag& a, const Tag& b) const noexcept { return (*this)(b, a); }
   };
 
-  std::unordered_map<BlockTag, std::vector<RequestIndex>, Hash, Equal> places_;
-  std::vector<const BlockTag*> tags_;  // request → its key in places_
+  std::unordered_map<BlockTag, std::vector<RequestIndex>, Hash, Equal> indices_;
+  std::vector<const BlockTag*> tags_;  // request → its key in indices_
 };
-
-// True when both have the same tags in the same order.
-bool same_tags(const std::vector<StepRequest>& a, const std::vector<StepRequest>& b);
 
 // True when a step served by position made other requests than the known ones: a different number,
 // or one with a different tag, as far as its log shows.

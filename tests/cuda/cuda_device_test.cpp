@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/allocators/allocators.h"
 #include "memory/device/cuda_memory.h"
 #include "memory/device/devices.h"

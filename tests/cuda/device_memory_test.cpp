@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/cuda/make_cuda_compute.h"
-#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/allocators/allocators.h"
 #include "memory/device/cuda_device.h"
 #include "memory/device/cuda_memory.h"

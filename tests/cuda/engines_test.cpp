@@ -15,7 +15,7 @@
 #include "framework/ops/connection/convolution_cuda.h"
 #include "framework/ops/connection/cudnn/engines.h"
 #include "framework/ops/loss/softmax.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "models/models.h"

@@ -11,7 +11,7 @@
 
 #include "framework/apply.h"
 #include "framework/backward/backward_graph.h"
-#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"
 #include "tests/framework/op_check_ops.h"

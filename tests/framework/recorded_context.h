@@ -6,7 +6,7 @@
 
 #include "framework/apply.h"
 #include "framework/backward/backward_graph.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"
 

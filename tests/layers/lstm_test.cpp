@@ -10,7 +10,7 @@
 #include "framework/ops/array/rows.h"
 #include "framework/ops/support/declared_op.h"
 #include "layers/embedding.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "tests/framework/host_tensor.h"

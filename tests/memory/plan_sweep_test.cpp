@@ -9,8 +9,6 @@
 #include <random>
 #include <set>
 
-#include "memory/live_ranks.h"
-
 namespace skyline {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "memory/statistics.h"
+#include "memory/allocator.h"
 
 #include <gtest/gtest.h>
 

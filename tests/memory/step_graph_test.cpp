@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "memory/errors.h"
-#include "memory/step_uses.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {

@@ -6,7 +6,7 @@
 
 #include "memory/errors.h"
 #include "memory/plan.h"
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 
 namespace skyline {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/effort.h"
 

@@ -5,7 +5,7 @@
 #include "framework/backward/backward_graph.h"
 #include "framework/graph_text.h"
 #include "framework/ops/loss/softmax.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "models/models.h"

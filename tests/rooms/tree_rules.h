@@ -10,9 +10,9 @@
 
 namespace skyline {
 
-// Returns the folders of code under `root` with more than `most` sources directly in them, as
-// "train: 138 files of code, at most 25".
-std::vector<Violation> crowded_folders(const std::filesystem::path& root, std::size_t most);
+// Returns the sources under `root`, outside of its tests/, with more than `most` lines, as
+// "memory/plan.h: 601 lines, at most 600".
+std::vector<Violation> long_sources(const std::filesystem::path& root, std::size_t most);
 
 // Returns what `clang-format --dry-run` reports for the sources under `root`, one line per place,
 // or that the tool is missing.

@@ -14,24 +14,28 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::size_t kMostFiles = 25;
+constexpr std::size_t kMostLines = 600;
 
 void write(const fs::path& file, const std::string& text) {
   fs::create_directories(file.parent_path());
   std::ofstream(file) << text;
 }
 
-TEST(Tree, FoldersAreSmall) {
-  EXPECT_THAT(crowded_folders(SKYLINE_SOURCE_DIR, kMostFiles), IsEmpty());
-}
+TEST(Tree, NoSourceIsLong) { EXPECT_THAT(long_sources(SKYLINE_SOURCE_DIR, kMostLines), IsEmpty()); }
 
-TEST(Tree, ACrowdedFolderIsFound) {
+TEST(Tree, ALongSourceIsFound) {
   const TemporaryFolder root;
-  for (const char* file : {"a.h", "b.cpp", "c.cu", "notes.txt", "below/d.h"}) {
-    write(root.path() / "memory" / file, "");
+  const std::string four_lines = "\n\n\n\n";
+  for (const char* file : {"memory/a.h", "memory/below/b.cpp", "train/c.cu"}) {
+    write(root.path() / file, four_lines);
   }
-  EXPECT_THAT(crowded_folders(root.path(), 3), IsEmpty());
-  EXPECT_THAT(crowded_folders(root.path(), 2), ElementsAre("memory: 3 files of code, at most 2"));
+  for (const char* file : {"memory/notes.txt", "tests/memory/d_test.cpp"}) {
+    write(root.path() / file, four_lines);
+  }
+  EXPECT_THAT(long_sources(root.path(), 4), IsEmpty());
+  EXPECT_THAT(long_sources(root.path(), 3), ElementsAre("memory/a.h: 4 lines, at most 3",
+                                                        "memory/below/b.cpp: 4 lines, at most 3",
+                                                        "train/c.cu: 4 lines, at most 3"));
 }
 
 TEST(Tree, SourcesAreFormatted) { EXPECT_THAT(format_violations(SKYLINE_SOURCE_DIR), IsEmpty()); }

@@ -13,7 +13,7 @@
 #include "data/host.h"
 #include "framework/lanes/step_lanes.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "memory/validator.h"
 #include "tests/train/checkpoints/host_copy.h"
 #include "tests/train/images/idx_folder_files.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "memory/formats/json_reader.h"
-#include "memory/formats/whole_text.h"
+#include "memory/formats/sink.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 

@@ -9,7 +9,7 @@
 #include "memory/device/cuda_device.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/graph_file.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"

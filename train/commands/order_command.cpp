@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "memory/formats/order_file.h"
-#include "memory/order/solvers/solver_orders.h"
+#include "memory/solvers/solvers.h"
 #include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
 #include "train/commands/output_file.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "memory/errors.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
 #include "train/commands/output_file.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/order/order.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "train/decide/program_graph.h"
 
 namespace skyline {

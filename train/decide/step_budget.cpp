@@ -11,7 +11,7 @@
 
 #include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/solvers/chain_bound.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 #include "train/decide/program_graph.h"
@@ -31,7 +31,7 @@ OpId first_of_backward(const StepGraph& graph) {
   return static_cast<OpId>(first - graph.ops.begin());
 }
 
-// Marks values that ops read as the program holds them: a remade copy would not do.
+// Marks values that ops read as the program holds them: a recomputed copy would not do.
 std::vector<char> held_by_program(const BudgetProblem& problem) {
   std::vector<char> held(problem.graph.values.size());
   for (OpId op = problem.backward; op < problem.graph.ops.size(); ++op) {
@@ -42,19 +42,19 @@ std::vector<char> held_by_program(const BudgetProblem& problem) {
   return held;
 }
 
-Remake remake_of(const RecordedRecomputation& recorded, const BudgetProblem& problem,
-                 bool in_place) {
+Recompute recompute_of(const RecordedRecomputation& recorded, const BudgetProblem& problem,
+                       bool in_place) {
   const StepGraph& graph = problem.graph;
   const auto bytes = [&](ValueId value) { return graph.values[graph.values[value].storage].bytes; };
-  Remake remake{.value = recorded.value,
-                .inputs = recorded.inputs,
-                .workspace_bytes = align_up(recorded.workspace_bytes, kAlignmentBytes),
-                .seconds = recorded.share * problem.seconds[recorded.op]};
+  Recompute recompute{.value = recorded.value,
+                      .inputs = recorded.inputs,
+                      .workspace_bytes = align_up(recorded.workspace_bytes, kAlignmentBytes),
+                      .seconds = recorded.share * problem.seconds[recorded.op]};
   for (const InPlacePair& pair : recorded.in_place) {
     const ValueId input = recorded.inputs[static_cast<std::size_t>(pair.input)];
-    if (in_place && bytes(input) == bytes(recorded.value)) remake.in_place.push_back(pair);
+    if (in_place && bytes(input) == bytes(recorded.value)) recompute.in_place.push_back(pair);
   }
-  return remake;
+  return recompute;
 }
 
 }  // namespace
@@ -67,34 +67,35 @@ BudgetedStep::BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vecto
       resident_bytes_(facts.resident_bytes) {
   problem_.graph = program_graph(facts.step.graph, freedom.in_place, resident_bytes_);
   problem_.seconds = std::move(seconds);
-  problem_.makes_each = true;
+  problem_.recomputes_each = true;
   if (freedom.fits_engines) {
     for (const auto& [op, use] : facts.step.engines) {
       add_engine(use, {facts.program_numbers[op], false});
     }
   }
-  add_remakes(facts.step, freedom);
+  add_recomputes(facts.step, freedom);
   bound_.emplace(problem_);
   curve_ = budget_curve(problem_, *bound_);
 }
 
-void BudgetedStep::add_remakes(const RecordedStep& recorded, const BudgetFreedom& freedom) {
+void BudgetedStep::add_recomputes(const RecordedStep& recorded, const BudgetFreedom& freedom) {
   problem_.backward = first_of_backward(problem_.graph);
   const std::vector<char> held = held_by_program(problem_);
-  for (const RecordedRecomputation& remake : recorded.recomputations) {
-    const StepValue& value = problem_.graph.values[remake.value];
+  for (const RecordedRecomputation& recompute : recorded.recomputations) {
+    const StepValue& value = problem_.graph.values[recompute.value];
     if (held[value.storage] || value.resident || value.kept) continue;
-    problem_.remakes.push_back(remake_of(remake, problem_, freedom.in_place));
-    names_.push_back(remake.name);
-    if (!freedom.fits_engines || !remake.engine) continue;
-    add_engine(*remake.engine, {static_cast<std::uint32_t>(problem_.remakes.size() - 1), true});
+    problem_.recomputes.push_back(recompute_of(recompute, problem_, freedom.in_place));
+    names_.push_back(recompute.name);
+    if (!freedom.fits_engines || !recompute.engine) continue;
+    add_engine(*recompute.engine,
+               {static_cast<std::uint32_t>(problem_.recomputes.size() - 1), true});
   }
 }
 
 // Ops whose workspace becomes no smaller by whole units stay as they are.
-void BudgetedStep::add_engine(const EngineUse& use, const RemadeOp& op) {
-  const std::uint64_t own = op.is_remake ? problem_.remakes[op.index].workspace_bytes
-                                         : problem_.graph.ops[op.index].workspace_bytes;
+void BudgetedStep::add_engine(const EngineUse& use, const RecomputedOp& op) {
+  const std::uint64_t own = op.is_recompute ? problem_.recomputes[op.index].workspace_bytes
+                                            : problem_.graph.ops[op.index].workspace_bytes;
   const std::uint64_t smaller = align_up(use.smaller_workspace_bytes, kAlignmentBytes);
   if (smaller >= own) return;
   auto k = static_cast<std::size_t>(std::ranges::find(engines_, use.problem, &EngineUse::problem) -
@@ -104,7 +105,7 @@ void BudgetedStep::add_engine(const EngineUse& use, const RemadeOp& op) {
     problem_.engines.emplace_back();
   }
   const double seconds =
-      op.is_remake ? problem_.remakes[op.index].seconds : problem_.seconds[op.index];
+      op.is_recompute ? problem_.recomputes[op.index].seconds : problem_.seconds[op.index];
   problem_.engines[k].uses.push_back(
       {.op = op, .workspace_bytes = smaller, .extra_seconds = seconds * extra_share(use)});
 }
@@ -117,17 +118,17 @@ EngineNames BudgetedStep::engines_of(const BudgetPoint& point) const {
   return names;
 }
 
-// Remakes that nothing reads would only keep their inputs alive.
+// Recomputes that nothing reads would only keep their inputs alive.
 Savings BudgetedStep::savings_of(const BudgetPoint& point) const {
-  RemadeSequence sequence(problem_);
+  RecomputeSequence sequence(problem_);
   sequence.find(point.choice);
   ByteSavings savings{.early_sums = early_sums_};
   bool any = early_sums_;
   for (const ValueName& name : names_) savings.recomputed[name] = Recomputing::kNever;
-  for (const RemadeOp& op : sequence.ops()) {
-    if (!op.is_remake) continue;
+  for (const RecomputedOp& op : sequence.ops()) {
+    if (!op.is_recompute) continue;
     any = true;
-    const bool each = point.choice[op.index] == Remake::kEach;
+    const bool each = point.choice[op.index] == Recompute::kEach;
     savings.recomputed[names_[op.index]] = each ? Recomputing::kEach : Recomputing::kOnce;
   }
   return any ? std::make_shared<const ByteSavings>(std::move(savings)) : nullptr;

@@ -36,7 +36,7 @@ class BudgetedStep {
   const std::vector<BudgetPoint>& curve() const noexcept { return curve_; }
   double seconds() const noexcept { return seconds_; }  // of the step that recomputes nothing
   std::uint64_t resident_bytes() const noexcept { return resident_bytes_; }
-  std::size_t candidates() const noexcept { return problem_.remakes.size(); }
+  std::size_t candidates() const noexcept { return problem_.recomputes.size(); }
   // True if a smaller engine could compute an op, if it might.
   bool has_engines() const noexcept { return has_engines_; }
 
@@ -54,15 +54,15 @@ class BudgetedStep {
   std::string why_least();
 
  private:
-  void add_remakes(const RecordedStep& recorded, const BudgetFreedom& freedom);
-  void add_engine(const EngineUse& use, const RemadeOp& op);
+  void add_recomputes(const RecordedStep& recorded, const BudgetFreedom& freedom);
+  void add_engine(const EngineUse& use, const RecomputedOp& op);
   std::string largest_text(const BudgetBound::Least& least) const;
 
   BudgetProblem problem_;
   bool early_sums_ = false, has_engines_ = false;
   double seconds_ = 0;
   std::uint64_t resident_bytes_ = 0;
-  std::vector<ValueName> names_;    // of each remake's value
+  std::vector<ValueName> names_;    // of each recompute's value
   std::vector<EngineUse> engines_;  // by engine of the problem
   std::optional<BudgetBound> bound_;
   std::vector<BudgetPoint> curve_;

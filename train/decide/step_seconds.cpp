@@ -15,8 +15,8 @@
 #include "framework/ops/normalization/batch_norm.h"
 #include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/formats/json_reader.h"
-#include "memory/formats/tag_names.h"
-#include "memory/formats/whole_text.h"
+#include "memory/formats/sink.h"
+#include "memory/tag.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {

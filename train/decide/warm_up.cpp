@@ -4,7 +4,7 @@
 
 #include "memory/device/cuda_device.h"
 #include "memory/device/out_of_memory.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {

@@ -9,8 +9,8 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/device/devices.h"
-#include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/trace_replay.h"
+#include "memory/solvers/solvers.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/figures.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"

@@ -12,13 +12,13 @@
 #include "memory/formats/csv/rmm_log.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/sink.h"
-#include "memory/planners/solvers/solver_planners.h"
-#include "memory/replay/event_demand.h"
+#include "memory/replay/event_replay.h"
 #include "memory/replay/recorded_run.h"
-#include "memory/replay/replayed_allocator.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/replay/trace_events.h"
 #include "memory/session/session.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/usage_error.h"
+#include "train/lab/replay.h"
 
 namespace skyline {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "memory/allocators/allocator_options.h"
+#include "memory/allocators/allocators.h"
 #include "memory/formats/csv/event_csv.h"
 #include "memory/planners/registry.h"
 #include "memory/replay/event_replay.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/replay/trace_events.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/figures.h"
 

@@ -1,5 +1,5 @@
 #include "train/lab/strategies.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 
 namespace skyline {
 namespace {

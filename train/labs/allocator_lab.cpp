@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 
 namespace skyline {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 #include "memory/trace.h"
 
 namespace skyline {

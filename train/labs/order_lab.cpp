@@ -8,7 +8,7 @@
 
 #include "memory/order/order.h"
 #include "memory/order/order_checker.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 
 namespace skyline {
 namespace {

@@ -5,8 +5,8 @@
 #include <exception>
 #include <string>
 
-#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
+#include "memory/random_inputs.h"
 #include "memory/validator.h"
 
 namespace skyline {

@@ -11,7 +11,7 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/machine/machine_memory.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/option_list.h"
 #include "train/cli/usage_error.h"

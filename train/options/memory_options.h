@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/allocators/allocator_options.h"
+#include "memory/allocators/allocators.h"
 #include "memory/session/session.h"
 
 namespace skyline {

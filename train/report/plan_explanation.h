@@ -53,9 +53,8 @@ std::optional<BestFitKey> best_fit_key(std::string_view planner);
 // 2^53.
 double key_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block);
 
-// Explains the log of a best-fit planner. It derives every step again from the rules, without
-// sharing code with the planner, and throws std::logic_error when a step differs from the log. Gaps
-// of blocks are ignored, because best-fit does not use them. O(blocks²).
+// Explains the log of a best-fit planner: a step for each choice and what followed from it. Gaps of
+// blocks are ignored, because best-fit does not use them. O(log).
 PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFitKey key,
                              const BestFitLog& log);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/plan.h"
-#include "memory/replay/memory_curve.h"
+#include "memory/replay/trace_replay.h"
 #include "memory/trace.h"
 #include "train/cli/figures.h"
 #include "train/decide/step_budget.h"

@@ -10,7 +10,6 @@
 #include "framework/step_recorder.h"
 #include "memory/plan.h"
 #include "memory/step_graph.h"
-#include "memory/step_uses.h"
 
 namespace skyline {
 

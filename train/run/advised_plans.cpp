@@ -8,7 +8,7 @@
 
 #include "framework/runner.h"
 #include "memory/device/device_account.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 
 namespace skyline {
 

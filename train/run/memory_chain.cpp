@@ -9,7 +9,8 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/device_account.h"
 #include "memory/device/devices.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/lanes/lane_planner.h"
+#include "memory/solvers/solvers.h"
 
 namespace skyline {
 namespace {

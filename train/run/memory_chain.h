@@ -6,11 +6,9 @@
 #include <string_view>
 
 #include "framework/compute.h"
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/guard_adaptor.h"
-#include "memory/adaptors/limit_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
-#include "memory/adaptors/statistics_adaptor.h"
+#include "memory/adaptors/adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/device/device.h"
 #include "memory/replay/recorded_run.h"
 #include "memory/session/session.h"

@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "memory/machine/process_limits.h"
+#include "memory/machine/machine_memory.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/console.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "memory/formats/tag_names.h"
+#include "memory/tag.h"
 
 namespace skyline {
 namespace {

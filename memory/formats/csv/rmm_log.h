@@ -3,10 +3,10 @@
 #include <array>
 #include <cstdint>
 
-#include "memory/formats/csv/csv_columns.h"
+#include "memory/formats/csv/csv_reader.h"
 #include "memory/formats/sink.h"
-#include "memory/replay/event_reader.h"
 #include "memory/replay/event_replay.h"
+#include "memory/replay/live_events.h"
 
 namespace skyline {
 

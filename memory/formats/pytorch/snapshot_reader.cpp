@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "memory/errors.h"
-#include "memory/formats/tag_names.h"
-#include "memory/formats/whole_text.h"
+#include "memory/formats/sink.h"
+#include "memory/tag.h"
 
 namespace skyline {
 namespace {
 
 using Kind = PickleDocument::Kind;
 
-constexpr std::string_view kAlloc = "alloc", kFreeCompleted = "free_completed", kFree = "free";
+constexpr std::string_view kAlloc = "alloc", kFreeCompleted = "free_completed", kFreed = "free";
 
 std::string text_of(std::istream& in, std::string_view source, std::string head) {
   std::string text = text_to_end(in, std::move(head), PickleDocument::kMostBytes);
@@ -123,7 +123,7 @@ void SnapshotReader::find_initial_blocks() {
         pickle_.text(member(entries[i], "action", Kind::kString, entry_name(i)));
     if (action == kAlloc) {
       allocated.insert(number(entries[i], "addr", entry_name(i)));
-    } else if (action == kFreeCompleted || action == kFree) {
+    } else if (action == kFreeCompleted || action == kFreed) {
       const std::uint64_t address = number(entries[i], "addr", entry_name(i));
       if (allocated.erase(address) > 0) continue;
       initial_.push_back(
@@ -185,7 +185,7 @@ bool SnapshotReader::read_entry(std::size_t index, AllocationEvent& event) {
   const Value entry = pickle_.items(traces[device_])[index];
   const std::string_view action = pickle_.text(*pickle_.find(entry, "action"));
   const bool allocation = action == kAlloc;
-  if (!allocation && action != kFreeCompleted && action != kFree) return false;
+  if (!allocation && action != kFreeCompleted && action != kFreed) return false;
   event = {.kind = allocation ? AllocationEvent::Kind::kAllocation : AllocationEvent::Kind::kFree};
   if (allocation) {
     const auto size = pickle_.find(entry, "size");

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "memory/formats/pytorch/pickle_document.h"
-#include "memory/replay/event_reader.h"
+#include "memory/formats/pytorch/pickle.h"
+#include "memory/replay/live_events.h"
 
 namespace skyline {
 

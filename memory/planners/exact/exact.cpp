@@ -7,11 +7,9 @@
 #include <utility>
 
 #include "memory/planners/exact/exact_search.h"
-#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
-#include "memory/planners/skyline/skyline_packer.h"
-#include "memory/planners/split_mix.h"
-#include "memory/planners/workers.h"
+#include "memory/planners/packing.h"
+#include "memory/planners/skyline/best_fit.h"
 
 namespace skyline {
 namespace {

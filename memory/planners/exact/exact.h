@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "memory/planners/search_budget.h"
+#include "memory/planners/search.h"
 
 namespace skyline {
 
@@ -17,9 +17,9 @@ namespace skyline {
 // Returns true if `best` improved. Keeps fixed offsets and uses gaps. Parts with more than 2^13
 // blocks are left as they are.
 //
-// With a capacity a second search, for as much work, decides only that. It goes first; under a
-// deadline it gets a thread of its own, or a tenth of the time. Both end once the capacity is
-// decided. Otherwise single-threaded.
+// If a capacity is given, a second search decides it alone, with as much work. It runs first; under
+// a deadline it gets a thread of its own, or a tenth of the time. Both end once the capacity is
+// decided. Without a capacity there is one thread.
 //
 // Source: Moffitt, MiniMalloc, ASPLOS 2023, for canonical packings and bounds by section.
 bool improve_by_exact(const Packing& packing, std::uint64_t seed, const SearchBudget& budget,

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "memory/planners/exact/exact_state.h"
-#include "memory/planners/exact/range_minimum.h"
 
 namespace skyline {
 namespace {

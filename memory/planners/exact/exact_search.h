@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "memory/planners/exact/exact_problem.h"
-#include "memory/planners/search_budget.h"
+#include "memory/planners/search.h"
 
 namespace skyline {
 

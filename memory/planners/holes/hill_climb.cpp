@@ -4,12 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
-#include "memory/planners/holes/program_order.h"
-#include "memory/planners/race.h"
-#include "memory/planners/split_mix.h"
-#include "memory/planners/workers.h"
+#include "memory/planners/packing.h"
 
 namespace skyline {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "memory/planners/search_budget.h"
+#include "memory/planners/search.h"
 
 namespace skyline {
 

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/planners/holes/address_list.h"
-#include "memory/planners/holes/address_tree.h"
-#include "memory/planners/holes/fixed_blocks.h"
-
 namespace skyline {
 namespace {
 
@@ -14,6 +10,44 @@ std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing, HoleChoice
   return std::make_unique<AddressTree>(
       static_cast<std::int32_t>(packing.ticks.size()),
       *std::min_element(packing.bytes.begin(), packing.bytes.end()));
+}
+
+// Returns all blocks by a tick of theirs, then by number. Counts, so it is O(n).
+std::vector<BlockIndex> in_order_of(const std::vector<std::int32_t>& tick_of, std::size_t ticks) {
+  std::vector<BlockIndex> place(ticks + 1, 0);  // where the next block of each tick goes
+  for (const std::int32_t tick : tick_of) ++place[static_cast<std::size_t>(tick) + 1];
+  for (std::size_t tick = 1; tick < place.size(); ++tick) place[tick] += place[tick - 1];
+  std::vector<BlockIndex> order(tick_of.size());
+  for (BlockIndex block = 0; block < order.size(); ++block) {
+    order[place[static_cast<std::size_t>(tick_of[block])]++] = block;
+  }
+  return order;
+}
+
+// Returns the end of the highest fixed block; 0 if none is fixed.
+std::uint64_t highest_fixed_end(const Packing& packing) {
+  std::uint64_t highest = 0;
+  for (BlockIndex block = 0; block < packing.size(); ++block) {
+    if (!packing.is_fixed(block)) continue;
+    highest = std::max(highest, packing.fixed[block] + packing.bytes[block]);
+  }
+  return highest;
+}
+
+// True if one sweep gives the same placement as looking at all blocks.
+bool is_plain(const Packing& packing) { return packing.gaps.empty() && packing.fixed.empty(); }
+
+Plan greedy_by(SortKey key, HoleChoice choice, std::string_view name, const Trace& trace,
+               const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
+  const Packing packing(trace, options.alignment);
+  Placement placement =
+      first_placement(packing, deadline, name, [&](const Deadline& limit, Placement& out) {
+        HolePacker packer(packing, choice);
+        packer.set_deadline(limit);
+        return packer.pack(sorted_by(packing, key), kMaxAddress, out);
+      });
+  return to_plan(packing, std::move(placement), name, options);
 }
 
 }  // namespace
@@ -54,6 +88,59 @@ bool HolePacker::place(BlockIndex block, std::uint64_t begin, std::uint64_t limi
   out.offsets[block] = begin;
   out.peak = std::max(out.peak, end);
   return true;
+}
+
+std::vector<BlockIndex> in_order_of_requests(const Packing& packing) {
+  return in_order_of(packing.lower, packing.ticks.size());
+}
+
+bool place_by_sweep(const Packing& packing, Placement& out) {
+  if (!packing.fixed.empty()) require_fixed_apart(packing, UsedTicks(packing));
+  out.offsets.resize(packing.size());
+  out.peak = highest_fixed_end(packing);
+  FreeRanges free(out.peak);
+  const std::vector<BlockIndex> by_upper = in_order_of(packing.upper, packing.ticks.size());
+  auto dying = by_upper.begin();
+  for (const BlockIndex block : in_order_of_requests(packing)) {
+    for (; packing.upper[*dying] <= packing.lower[block]; ++dying) {
+      if (!packing.is_fixed(*dying)) free.give(out.offsets[*dying], packing.bytes[*dying]);
+    }
+    const bool fixed = packing.is_fixed(block);
+    out.offsets[block] = fixed ? packing.fixed[block] : free.take(packing.bytes[block]);
+    const std::uint64_t end = out.offsets[block] + packing.bytes[block];  // below 2^64
+    if (end > kMaxAddress) return false;
+    out.peak = std::max(out.peak, end);
+  }
+  return true;
+}
+
+bool pack_in_order_of_requests(const Packing& packing, const Deadline& deadline,
+                               std::uint64_t limit, Placement& out) {
+  if (is_plain(packing)) {
+    return place_by_sweep(packing, out) && out.peak <= limit;
+  }
+  HolePacker packer(packing, HoleChoice::kSmallest);
+  packer.set_deadline(deadline);
+  return packer.pack(in_order_of_requests(packing), limit, out);
+}
+
+Plan program_order(const Trace& trace, const PlanOptions& options) {
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
+  const Packing packing(trace, options.alignment);
+  const Deadline of_pass = is_plain(packing) ? Deadline() : deadline;  // a sweep needs none
+  Placement placement = first_placement(
+      packing, of_pass, kProgramOrderPlanner, [&](const Deadline& limit, Placement& out) {
+        return pack_in_order_of_requests(packing, limit, kMaxAddress, out);
+      });
+  return to_plan(packing, std::move(placement), kProgramOrderPlanner, options);
+}
+
+Plan greedy_by_size(const Trace& trace, const PlanOptions& options) {
+  return greedy_by(SortKey::kSize, HoleChoice::kLowest, "greedy-by-size", trace, options);
+}
+
+Plan greedy_by_lifetime(const Trace& trace, const PlanOptions& options) {
+  return greedy_by(SortKey::kLifetime, HoleChoice::kSmallest, "greedy-by-lifetime", trace, options);
 }
 
 }  // namespace skyline

@@ -1,7 +1,6 @@
 #include "memory/planners/skyline/best_fit.h"
 
-#include "memory/planners/first_placement.h"
-#include "memory/planners/skyline/skyline_packer.h"
+#include <algorithm>
 
 namespace skyline {
 namespace {
@@ -20,6 +19,174 @@ Plan skyline_by(SortKey key, std::string_view name, const Trace& trace,
 }
 
 }  // namespace
+
+bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
+                         BestFitLog* log) {
+  start(order.size());
+  tree_.reset(order);
+  out.offsets.resize(order.size());
+  out.peak = 0;
+  std::vector<BlockIndex> unplaced;  // for the log
+  if (log != nullptr) {
+    log->clear();
+    unplaced = order;
+  }
+  for (std::size_t left = order.size(); left > 0;) {
+    const LineIndex line = lowest_line();
+    const std::uint64_t offset = lines_[line].offset;
+    note(log, BestFitEvent::Kind::kChoice, lines_[line]);
+    if (log != nullptr) give_reasons(log->back(), line, unplaced);
+    const BlockTree::Rank rank = tree_.find(lines_[line].lower, lines_[line].upper);
+    if (rank == BlockTree::kNone) {
+      const LineIndex merged = lift(line);
+      note(log, BestFitEvent::Kind::kLift, lines_[merged]);
+      if (log != nullptr) log->back().offset = offset;
+      continue;
+    }
+    const BlockIndex block = order[rank];
+    const std::uint64_t top = offset + packing_.bytes[block];  // both below 2^63
+    if (top > limit) return false;
+    if (left % kPlacementsPerClock == 0 && passed(deadline_)) return false;
+    tree_.take(block);
+    split(line, block, top);
+    out.offsets[block] = offset;
+    out.peak = std::max(out.peak, top);
+    --left;
+    if (log == nullptr) continue;
+    std::erase(unplaced, block);
+    log->push_back({.kind = BestFitEvent::Kind::kPlacement,
+                    .lower = packing_.ticks[static_cast<std::size_t>(packing_.lower[block])],
+                    .upper = packing_.ticks[static_cast<std::size_t>(packing_.upper[block])],
+                    .offset = offset,
+                    .raised_offset = top,
+                    .block = block});
+  }
+  return true;
+}
+
+void SkylinePacker::start(std::size_t blocks) {
+  lines_.clear();
+  unused_.clear();
+  queue_.clear();
+  lowest_.clear();
+  if (blocks == 0) return;
+  const auto last = static_cast<std::int32_t>(packing_.ticks.size() - 1);
+  lines_.push_back({0, last, 0, kNoLine, kNoLine});
+  queue(0);
+}
+
+void SkylinePacker::queue(LineIndex line) {
+  queue_.push_back({lines_[line].offset, lines_[line].lower, line});
+  std::push_heap(queue_.begin(), queue_.end(), [](const Queued& a, const Queued& b) {
+    return a.offset != b.offset ? a.offset > b.offset : a.lower > b.lower;
+  });
+}
+
+SkylinePacker::LineIndex SkylinePacker::lowest_line() {
+  if (!lowest_.empty()) {
+    const LineIndex line = lowest_.back();
+    lowest_.pop_back();
+    return line;
+  }
+  while (true) {
+    std::pop_heap(queue_.begin(), queue_.end(), [](const Queued& a, const Queued& b) {
+      return a.offset != b.offset ? a.offset > b.offset : a.lower > b.lower;
+    });
+    const Queued next = queue_.back();
+    queue_.pop_back();
+    const Line& line = lines_[next.line];
+    if (line.offset == next.offset && line.lower == next.lower) return next.line;
+  }
+}
+
+SkylinePacker::LineIndex SkylinePacker::add_line_after(LineIndex before, const Line& line) {
+  LineIndex index = static_cast<LineIndex>(lines_.size());
+  if (unused_.empty()) {
+    lines_.push_back(line);
+  } else {
+    index = unused_.back();
+    unused_.pop_back();
+    lines_[index] = line;
+  }
+  lines_[index].before = before;
+  lines_[index].after = lines_[before].after;
+  if (lines_[index].after != kNoLine) lines_[lines_[index].after].before = index;
+  lines_[before].after = index;
+  return index;
+}
+
+void SkylinePacker::remove_line(LineIndex line) {
+  const Line& gone = lines_[line];
+  if (gone.before != kNoLine) lines_[gone.before].after = gone.after;
+  if (gone.after != kNoLine) lines_[gone.after].before = gone.before;
+  lines_[line].offset = kRemoved;
+  unused_.push_back(line);
+}
+
+// The line keeps its leftmost part; the rest becomes new lines. What stays at the line's offset is
+// still lowest and leftmost, so it need not be queued.
+void SkylinePacker::split(LineIndex line, BlockIndex block, std::uint64_t top) {
+  const Line whole = lines_[line];
+  const std::int32_t lower = packing_.lower[block];
+  const std::int32_t upper = packing_.upper[block];
+  LineIndex raised = line;
+  if (whole.lower < lower) {
+    lines_[line].upper = lower;
+    raised = add_line_after(line, {lower, upper, top, kNoLine, kNoLine});
+  } else {
+    lines_[line].upper = upper;
+    lines_[line].offset = top;
+  }
+  queue(raised);
+  if (upper < whole.upper) {
+    lowest_.push_back(add_line_after(raised, {upper, whole.upper, whole.offset, kNoLine, kNoLine}));
+  }
+  if (whole.lower < lower) lowest_.push_back(line);
+}
+
+// A line over all ticks fits every remaining block, so a line without a fit has a neighbour.
+SkylinePacker::LineIndex SkylinePacker::lift(LineIndex line) {
+  const Line low = lines_[line];
+  const bool has_before = low.before != kNoLine;
+  const bool has_after = low.after != kNoLine;
+  const bool to_before =
+      has_before && (!has_after || lines_[low.before].offset <= lines_[low.after].offset);
+  const bool to_after =
+      has_after && (!has_before || lines_[low.after].offset <= lines_[low.before].offset);
+  remove_line(line);
+  if (!to_before) {
+    lines_[low.after].lower = low.lower;
+    queue(low.after);
+    return low.after;
+  }
+  lines_[low.before].upper = low.upper;
+  if (to_after) {
+    lines_[low.before].upper = lines_[low.after].upper;
+    remove_line(low.after);
+  }
+  return low.before;  // still queued: offset and lower tick are unchanged
+}
+
+void SkylinePacker::note(BestFitLog* log, BestFitEvent::Kind kind, const Line& line) const {
+  if (log == nullptr) return;
+  log->push_back({.kind = kind,
+                  .lower = packing_.ticks[static_cast<std::size_t>(line.lower)],
+                  .upper = packing_.ticks[static_cast<std::size_t>(line.upper)],
+                  .offset = line.offset,
+                  .raised_offset = kind == BestFitEvent::Kind::kLift ? line.offset : 0});
+}
+
+void SkylinePacker::give_reasons(BestFitEvent& choice, LineIndex line,
+                                 std::span<const BlockIndex> unplaced) const {
+  const Line& chosen = lines_[line];  // the leftmost of equals
+  for (LineIndex at = line; at != kNoLine; at = lines_[at].after) {
+    if (lines_[at].offset == chosen.offset) ++choice.equally_low;
+  }
+  for (const BlockIndex block : unplaced) {
+    if (packing_.lower[block] < chosen.lower || packing_.upper[block] > chosen.upper) continue;
+    if (++choice.candidates == 2) choice.runner_up = block;
+  }
+}
 
 Plan best_fit(const Trace& trace, const PlanOptions& options) {
   return skyline_by(SortKey::kLifetime, "best-fit", trace, options);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/planners/radix_sort.h"
-
 namespace skyline {
 namespace {
 

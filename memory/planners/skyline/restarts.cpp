@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "memory/planners/first_placement.h"
-#include "memory/planners/race.h"
-#include "memory/planners/split_mix.h"
-#include "memory/planners/workers.h"
+#include "memory/planners/packing.h"
 
 namespace skyline {
 namespace {

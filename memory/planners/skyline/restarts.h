@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "memory/planners/search_budget.h"
-#include "memory/planners/skyline/skyline_packer.h"
+#include "memory/planners/search.h"
+#include "memory/planners/skyline/best_fit.h"
 
 namespace skyline {
 

@@ -4,7 +4,7 @@
     check(blocks, offsets) whether a plan is valid, by code that planners do not share
     replay(blocks)         what allocators would reserve for the same requests
     order(graph)           the sequence of a step's ops with the least peak
-    budget(graph, bytes)   what a step makes again to fit into fewer bytes
+    budget(graph, bytes)   what a step recomputes to fit into fewer bytes
 
 Blocks are rows of lower, upper and size (see skyline.traces), a graph is a StepGraph. The function
 skyline.pytorch.step_graph_of reads one from a torch.nn.Module.

@@ -77,12 +77,12 @@ class Order:
 
 @dataclass(frozen=True)
 class BudgetPoint:
-    """A step that makes some values again. Bytes are without resident ones."""
+    """A step that recomputes some values. Bytes are without resident ones."""
 
     peak: int  # in the program's sequence
     extra_seconds: float
     bound_seconds: float  # no step within the same peak takes fewer
-    remade: List[int] = field(repr=False)  # the ops that run once more, as often as they do
+    recomputed: List[int] = field(repr=False)  # the ops that run once more, as often as they do
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def order(graph, algorithm="optimal", *, in_place=True, alignment=1, time_limit=
 
 
 def budget(graph, bytes, seconds=None, *, backward=None) -> Budget:
-    """Returns which values backward makes again, so that the step fits into `bytes` without its
+    """Returns which values backward recomputes, so that the step fits into `bytes` without its
     resident ones, and how much longer it takes.
 
     seconds   what each op takes (unset: the column `seconds` of the ops)

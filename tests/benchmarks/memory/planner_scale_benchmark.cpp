@@ -17,8 +17,8 @@
 #include <new>
 #include <string>
 
-#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/mixed_trace.h"
 
 namespace {

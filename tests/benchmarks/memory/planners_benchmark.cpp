@@ -6,14 +6,13 @@
 #include <sstream>
 
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/planners/holes/greedy.h"
 #include "memory/planners/holes/hill_climb.h"
-#include "memory/planners/holes/program_order.h"
+#include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/planner.h"
 #include "memory/planners/portfolio.h"
-#include "memory/planners/random_traces.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/planners/skyline/restarts.h"
+#include "memory/random_inputs.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/mixed_trace.h"
 

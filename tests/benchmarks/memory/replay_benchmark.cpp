@@ -9,7 +9,6 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "memory/formats/csv/event_csv.h"
-#include "memory/replay/event_demand.h"
 #include "memory/replay/event_replay.h"
 #include "memory/session/session.h"
 

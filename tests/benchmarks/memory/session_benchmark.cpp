@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/allocators.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"

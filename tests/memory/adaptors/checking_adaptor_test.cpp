@@ -1,4 +1,4 @@
-#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

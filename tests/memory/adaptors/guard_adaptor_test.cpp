@@ -1,4 +1,4 @@
-#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"

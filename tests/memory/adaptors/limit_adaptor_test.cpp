@@ -1,4 +1,4 @@
-#include "memory/adaptors/limit_adaptor.h"
+#include "memory/adaptors/adaptor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,8 @@
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 
 #include <gtest/gtest.h>
 
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/statistics_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "tests/memory/adaptors/failing_adaptor.h"

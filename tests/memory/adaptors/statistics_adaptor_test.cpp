@@ -1,4 +1,4 @@
-#include "memory/adaptors/statistics_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 BudgetProblem draw(std::uint64_t seed, int layers) {
   BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
-  problem.makes_each = true;
+  problem.recomputes_each = true;
   return problem;
 }
 
@@ -47,8 +47,8 @@ TEST(BudgetChecker, FindsWhatTheWalkFinds) {
     const BudgetProblem problem = draw(seed, 14);
     std::mt19937_64 random(seed);
     BudgetPoint point;
-    for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
-      point.choice.push_back(static_cast<Remake::Times>(random() % 3));
+    for (std::size_t k = 0; k < problem.recomputes.size(); ++k) {
+      point.choice.push_back(static_cast<Recompute::Times>(random() % 3));
     }
     const BudgetWalk::Result result = BudgetWalk(problem).run(point.choice);
     point.peak = result.peak;
@@ -68,36 +68,36 @@ TEST(BudgetChecker, RefusesClaims) {
 
 TEST(BudgetChecker, RefusesChoices) {
   EXPECT_EQ(refusal([](auto& point) { point.choice.pop_back(); }),
-            "the choice has 11 remakes, but the problem has 12");
-  EXPECT_EQ(refusal([](auto& point) { point.choice[1] = static_cast<Remake::Times>(3); }),
-            "the choice of remake 1 is 3");
+            "the choice has 11 recomputes, but the problem has 12");
+  EXPECT_EQ(refusal([](auto& point) { point.choice[1] = static_cast<Recompute::Times>(3); }),
+            "the choice of recompute 1 is 3");
   // Each other choice has other seconds or another peak.
   EXPECT_NE(refusal([](auto& point) {
-              for (auto& times : point.choice) times = Remake::kNever;
+              for (auto& times : point.choice) times = Recompute::kNever;
             }),
             "");
 }
 
-TEST(BudgetChecker, RefusesRemakesForEachReaderWhereTheStepHasNone) {
+TEST(BudgetChecker, RefusesRecomputesForEachReaderWhereTheStepHasNone) {
   BudgetProblem problem = draw(3, 12);
-  BudgetPoint point{.choice = RemakeChoice(12)};
-  point.choice[4] = Remake::kEach;
-  problem.makes_each = false;
+  BudgetPoint point{.choice = RecomputeChoice(12)};
+  point.choice[4] = Recompute::kEach;
+  problem.recomputes_each = false;
   EXPECT_EQ(check_budget(problem, point).reason,
-            "remake 4 runs for each reader, which the step cannot");
+            "recompute 4 runs for each reader, which the step cannot");
 }
 
 TEST(BudgetChecker, RefusesValuesThatAreNotInMemory) {
   BudgetProblem problem = draw(3, 12);
   const ValueId gradient = problem.graph.ops.back().inputs.back();
   problem.graph.ops.front().inputs = {gradient};
-  EXPECT_EQ(check_budget(problem, {.choice = RemakeChoice(12)}).reason,
+  EXPECT_EQ(check_budget(problem, {.choice = RecomputeChoice(12)}).reason,
             "input reads value " + std::to_string(gradient) + ", which is not in memory");
 }
 
 TEST(BudgetChecker, NeedsNoStackForLongChains) {
   const BudgetProblem problem = draw(1, 20'000);
-  const RemakeChoice all(problem.remakes.size(), Remake::kOnce);
+  const RecomputeChoice all(problem.recomputes.size(), Recompute::kOnce);
   const BudgetWalk::Result result = BudgetWalk(problem).run(all);
   EXPECT_EQ(check_budget(problem, {all, result.peak, result.extra_seconds}).reason, "");
 }

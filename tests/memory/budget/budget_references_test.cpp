@@ -7,8 +7,8 @@
 
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
-#include "memory/budget/solvers/chain_bound.h"
 #include "memory/errors.h"
+#include "memory/solvers/chain_bound.h"
 #include "tests/memory/budget/checkmate_program.h"
 #include "tests/memory/budget/exhaustive_budget.h"
 #include "tests/memory/budget/random_budget_problem.h"
@@ -57,7 +57,7 @@ TEST(Rotor, LiesBetweenBoundAndChoices) {
   for (const std::uint64_t seed : seeds(200)) {
     const ChainProblem chain = ChainProblem::draw(seed, 7);
     BudgetProblem problem = chain.problem();
-    problem.makes_each = true;
+    problem.recomputes_each = true;
     const ExhaustiveBudget choices(problem);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
     BudgetBound one(problem);
@@ -76,13 +76,13 @@ TEST(Rotor, LiesBetweenBoundAndChoices) {
   EXPECT_GT(agreement.share(agreement.curve), 0.8);
 }
 
-// On a chain remakes have one sequence only, so that Checkmate has all our choices, and Rotor's
+// On a chain recomputes have one sequence only, so that Checkmate has all our choices, and Rotor's
 // schedules too.
 TEST(Checkmate, IsAtMostRotorOnChains) {
   for (const std::uint64_t seed : seeds(12)) {
     const ChainProblem chain = ChainProblem::draw(seed, 5);
     BudgetProblem problem = chain.problem();
-    problem.makes_each = true;
+    problem.recomputes_each = true;
     const ExhaustiveBudget choices(problem);
     BudgetBound one(problem);
     ChainBound bound(problem, one);
@@ -100,7 +100,7 @@ TEST(Checkmate, LiesBetweenBoundAndChoices) {
   Agreement agreement;
   for (const std::uint64_t seed : seeds(100)) {
     BudgetProblem problem = RandomBudgetProblem(seed).draw(5);
-    problem.makes_each = true;
+    problem.recomputes_each = true;
     const ExhaustiveBudget choices(problem);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
     BudgetBound one(problem);

@@ -9,7 +9,6 @@
 #include "memory/budget/budget_walk.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
 #include "tests/memory/budget/chain_problem.h"
 #include "tests/memory/budget/random_budget_problem.h"
 #include "tests/memory/planners/effort.h"
@@ -17,10 +16,10 @@
 namespace skyline {
 namespace {
 
-// The problem, with values made again for each reader in every other case.
+// The problem, with values recomputed for each reader in every other case.
 BudgetProblem draw(std::uint64_t seed, int layers) {
   BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
-  problem.makes_each = seed % 2 == 1;
+  problem.recomputes_each = seed % 2 == 1;
   return problem;
 }
 
@@ -37,33 +36,34 @@ BudgetProblem chain_of_two() {
                {.name = "x_grad", .inputs = {4, 1}}};
   problem.seconds = {1, 1, 1, 1, 1};
   problem.backward = 3;
-  problem.remakes = {{.value = 1, .inputs = {0}, .seconds = 1},
-                     {.value = 2, .inputs = {1}, .seconds = 1}};
+  problem.recomputes = {{.value = 1, .inputs = {0}, .seconds = 1},
+                        {.value = 2, .inputs = {1}, .seconds = 1}};
   return problem;
 }
 
-TEST(RemadeStep, MakesValuesAgainRightBeforeTheirFirstReader) {
+TEST(RecomputedStep, MakesValuesAgainRightBeforeTheirFirstReader) {
   const BudgetProblem problem = chain_of_two();
-  const StepGraph step = remade_step(problem, {Remake::kOnce, Remake::kOnce});
+  const StepGraph step = recomputed_step(problem, {Recompute::kOnce, Recompute::kOnce});
   std::vector<std::string> names;
   for (const StepOp& op : step.ops) names.push_back(op.name);
-  EXPECT_THAT(names, testing::ElementsAre("x", "y", "z", "remake", "remake", "y_grad", "x_grad"));
+  EXPECT_THAT(names,
+              testing::ElementsAre("x", "y", "z", "recompute", "recompute", "y_grad", "x_grad"));
   EXPECT_EQ(step.ops[3].inputs, std::vector<ValueId>{0});
   EXPECT_EQ(step.ops[4].inputs, step.ops[3].outputs);
   EXPECT_EQ(step.ops[5].inputs, (std::vector<ValueId>{3, step.ops[4].outputs[0]}));
   EXPECT_EQ(step.ops[6].inputs, (std::vector<ValueId>{4, step.ops[3].outputs[0]}));
 }
 
-TEST(RemadeStep, KeepsWhatARemakeReads) {
+TEST(RecomputedStep, KeepsWhatARecomputeReads) {
   const BudgetProblem problem = chain_of_two();
-  const StepGraph step = remade_step(problem, {Remake::kNever, Remake::kOnce});
+  const StepGraph step = recomputed_step(problem, {Recompute::kNever, Recompute::kOnce});
   ASSERT_EQ(step.ops.size(), 6u);
   EXPECT_EQ(step.ops[3].inputs, std::vector<ValueId>{1});
 }
 
-TEST(RemadeStep, MakesAValueAgainForEachReader) {
+TEST(RecomputedStep, MakesAValueAgainForEachReader) {
   const BudgetProblem problem = chain_of_two();
-  const StepGraph step = remade_step(problem, {Remake::kEach, Remake::kOnce});
+  const StepGraph step = recomputed_step(problem, {Recompute::kEach, Recompute::kOnce});
   ASSERT_EQ(step.ops.size(), 8u);  // x, y, z, x again, y again, y_grad, x again, x_grad
   EXPECT_EQ(step.ops[4].inputs, step.ops[3].outputs);
   EXPECT_EQ(step.ops[7].inputs, (std::vector<ValueId>{4, step.ops[6].outputs[0]}));
@@ -74,11 +74,11 @@ TEST(BudgetWalk, CountsWhatTheStepOfAChoiceNeeds) {
   for (const std::uint64_t seed : seeds(500)) {
     const BudgetProblem problem = RandomBudgetProblem(seed).draw(12);
     std::mt19937_64 random(seed);
-    RemakeChoice choice;
-    for (std::size_t k = 0; k < problem.remakes.size(); ++k) {
-      choice.push_back(static_cast<Remake::Times>(random() % 3));
+    RecomputeChoice choice;
+    for (std::size_t k = 0; k < problem.recomputes.size(); ++k) {
+      choice.push_back(static_cast<Recompute::Times>(random() % 3));
     }
-    const OrderProblem step = order_problem(remade_step(problem, choice), {});
+    const OrderProblem step = order_problem(recomputed_step(problem, choice), {});
     const std::vector<OpId> program = program_sequence(step);
     const BudgetWalk::Result result = BudgetWalk(problem).run(choice);
     ASSERT_EQ(result.peak, order_peak(step, program)) << "seed " << seed;
@@ -97,26 +97,26 @@ TEST(BudgetWalk, WritesOverNoInputThatIsReadTwice) {
       last.in_place = {{0, 0}};
     }
     const OrderProblem step = order_problem(problem.graph, {});
-    EXPECT_EQ(BudgetWalk(problem).run(RemakeChoice(2)).peak,
+    EXPECT_EQ(BudgetWalk(problem).run(RecomputeChoice(2)).peak,
               order_peak(step, program_sequence(step)));
   }
 }
 
 TEST(BudgetWalk, NeedsNoStackForLongChains) {
   const BudgetProblem problem = RandomBudgetProblem(1).draw(100'000);
-  const RemakeChoice all(problem.remakes.size(), Remake::kOnce);
+  const RecomputeChoice all(problem.recomputes.size(), Recompute::kOnce);
   double seconds = 0;
-  for (const Remake& remake : problem.remakes) seconds += remake.seconds;
+  for (const Recompute& recompute : problem.recomputes) seconds += recompute.seconds;
   EXPECT_LE(BudgetWalk(problem).run(all).extra_seconds, seconds);
 }
 
-TEST(BudgetCurve, BeginsWithNothingToRemake) {
+TEST(BudgetCurve, BeginsWithNothingToRecompute) {
   for (const std::uint64_t seed : seeds(40)) {
     const BudgetProblem problem = draw(seed, 30);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
     EXPECT_EQ(curve.front().extra_seconds, 0);
     EXPECT_EQ(curve.front().peak,
-              BudgetWalk(problem).run(RemakeChoice(problem.remakes.size())).peak);
+              BudgetWalk(problem).run(RecomputeChoice(problem.recomputes.size())).peak);
     EXPECT_EQ(point_within(curve, curve.back().peak - 1), nullptr);
   }
 }
@@ -186,12 +186,12 @@ TEST(BudgetBound, CountsWhatTheLastInputOfAnOpIsMadeFrom) {
                {.name = "exit", .inputs = {kX, kG}}};
   problem.seconds.assign(graph.ops.size(), 1);
   problem.backward = 3;
-  problem.remakes = {{.value = kX, .inputs = {kA}, .seconds = 1}};
+  problem.recomputes = {{.value = kX, .inputs = {kA}, .seconds = 1}};
   BudgetBound bound(problem);
   const BudgetBound::Least least = bound.least();
   // x and g are 200. If x is the last, a is alive, too; if g is, b is.
-  EXPECT_EQ(BudgetWalk(problem).run({Remake::kOnce}).peak, 260u);
-  EXPECT_EQ(BudgetWalk(problem).run({Remake::kNever}).peak, 240u);
+  EXPECT_EQ(BudgetWalk(problem).run({Recompute::kOnce}).peak, 260u);
+  EXPECT_EQ(BudgetWalk(problem).run({Recompute::kNever}).peak, 240u);
   EXPECT_EQ(least.bytes, 240u);
   EXPECT_TRUE(least.last_input);
   EXPECT_EQ(graph.ops[least.op].name, "exit");

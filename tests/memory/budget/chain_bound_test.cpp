@@ -1,4 +1,4 @@
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/solvers/chain_bound.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr double kRounding = 1e-6;  // seconds
 
 // a is made from x, b from a. Two exits need so many bytes that neither a nor b fits beside the
-// first, nor a beside the second, which reads b. So a is made again for b, and again at the end.
+// first, nor a beside the second, which reads b. So a is recomputed for b, and again at the end.
 BudgetProblem two_exits() {
   BudgetProblem problem;
   StepGraph& graph = problem.graph;
@@ -37,9 +37,9 @@ BudgetProblem two_exits() {
   graph.ops[5].workspace_bytes = 12'000;
   problem.seconds.assign(graph.ops.size(), 10);
   problem.backward = 4;
-  problem.remakes = {{.value = kA, .inputs = {kX}, .seconds = 10},
-                     {.value = kB, .inputs = {kA}, .seconds = 3}};
-  problem.makes_each = true;
+  problem.recomputes = {{.value = kA, .inputs = {kX}, .seconds = 10},
+                        {.value = kB, .inputs = {kA}, .seconds = 3}};
+  problem.recomputes_each = true;
   return problem;
 }
 
@@ -54,7 +54,7 @@ TEST(ChainBound, CountsWhatIsMadeAgainTwice) {
   EXPECT_NEAR(ExhaustiveBudget(problem).extra_seconds(kBytes), 23, kRounding);
 }
 
-// A value that lives to the end of the step takes its bytes once, although a remake reads it.
+// A value that lives to the end of the step takes its bytes once, although a recompute reads it.
 TEST(ChainBound, CountsWhatIsKeptOnce) {
   constexpr std::uint64_t kBytes = 19'000;
   BudgetProblem problem = two_exits();
@@ -90,7 +90,7 @@ TEST(ChainBound, IsBelowEveryStepThatIsFound) {
   for (const std::uint64_t seed : seeds(60)) {
     RandomBudgetProblem random(seed);
     BudgetProblem problem = seed % 3 == 0 ? random.draw_with_engines(12) : random.draw(30);
-    problem.makes_each = true;
+    problem.recomputes_each = true;
     BudgetBound one(problem);
     ChainBound several(problem, one);
     const ExitGraph graph(problem);

@@ -9,7 +9,7 @@
 namespace skyline {
 
 // A chain of layers: layer k makes result k from result k - 1, and in backward reads result k - 1
-// and the gradient of its result. Result 0 cannot be made again.
+// and the gradient of its result. Result 0 cannot be recomputed.
 struct ChainProblem {
   std::vector<std::uint64_t> bytes;       // of each result, and of its gradient
   std::vector<std::uint64_t> workspaces;  // of each layer's op; the first counts for nothing
@@ -43,12 +43,12 @@ struct ChainProblem {
     for (const std::uint64_t size : bytes) results.push_back(add(size));
     graph.ops.push_back({.name = "input", .outputs = {results[0]}});
     for (std::size_t k = 1; k < results.size(); ++k) {
-      const Remake remake{.value = results[k],
-                          .inputs = {results[k - 1]},
-                          .workspace_bytes = workspaces[k],
-                          .seconds = seconds[k]};
-      graph.ops.push_back(remake.op(graph));
-      problem.remakes.push_back(remake);
+      const Recompute recompute{.value = results[k],
+                                .inputs = {results[k - 1]},
+                                .workspace_bytes = workspaces[k],
+                                .seconds = seconds[k]};
+      graph.ops.push_back(recompute.op(graph));
+      problem.recomputes.push_back(recompute);
     }
     problem.backward = static_cast<OpId>(graph.ops.size());
     ValueId gradient = add(bytes.back());

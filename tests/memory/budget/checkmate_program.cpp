@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "memory/errors.h"
-#include "memory/solvers/integer_program.h"
+#include "memory/solvers/programs.h"
 
 namespace skyline {
 namespace {
@@ -45,11 +45,11 @@ class CheckmateModel {
   }
 
  private:
-  // When an op may run: each remake before each op of backward.
+  // When an op may run: each recompute before each op of backward.
   struct Moment {
     StepOp op;
-    bool is_remake = false;
-    int run = kNoColumn;     // of a remake
+    bool is_recompute = false;
+    int run = kNoColumn;     // of a recompute
     std::vector<int> alive;  // by value
   };
 
@@ -68,7 +68,7 @@ class CheckmateModel {
     };
     for (const StepValue& value : problem_.graph.values) count(value.resident ? 0 : value.bytes);
     for (const StepOp& op : problem_.graph.ops) count(op.workspace_bytes);
-    for (const Remake& remake : problem_.remakes) count(remake.workspace_bytes);
+    for (const Recompute& recompute : problem_.recomputes) count(recompute.workspace_bytes);
     unit_ = std::max<std::uint64_t>(divisor, 1);
     if (problem_.graph.ops.size() <= kMostOps && sum / unit_ <= kMostUnits) return;
     throw GraphError(
@@ -81,9 +81,9 @@ class CheckmateModel {
   void add_moments() {
     for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
       if (op >= problem_.backward) {
-        for (const Remake& remake : problem_.remakes) {
-          const int run = program_.add_whole_column(0, 1, remake.seconds);
-          moments_.push_back({remake.op(problem_.graph), true, run, {}});
+        for (const Recompute& recompute : problem_.recomputes) {
+          const int run = program_.add_whole_column(0, 1, recompute.seconds);
+          moments_.push_back({recompute.op(problem_.graph), true, run, {}});
         }
       }
       moments_.push_back({problem_.graph.ops[op], false, kNoColumn, {}});
@@ -113,7 +113,7 @@ class CheckmateModel {
     for (const ValueId input : moment.op.inputs) {
       const int alive = moment.alive[owner(input)];
       if (alive == kNoColumn) continue;
-      if (moment.is_remake) {
+      if (moment.is_recompute) {
         program_.add_row(Terms{{moment.run, 1}, {alive, -1}}, 0);
       } else {
         program_.add_equation(Terms{{alive, 1}}, 1);
@@ -128,7 +128,8 @@ class CheckmateModel {
     for (ValueId value = 0; value < before.alive.size(); ++value) {
       if (before.alive[value] == kNoColumn) continue;
       Terms terms = {{moments_[at].alive[value], 1}, {before.alive[value], -1}};
-      if (before.is_remake && before.op.outputs.front() == value) terms.push_back({before.run, -1});
+      if (before.is_recompute && before.op.outputs.front() == value)
+        terms.push_back({before.run, -1});
       program_.add_row(terms, 0);
     }
   }
@@ -143,9 +144,9 @@ class CheckmateModel {
     }
     std::uint64_t own = moment.op.workspace_bytes;
     for (const ValueId output : moment.op.outputs) own += counted(output) ? bytes_of(output) : 0;
-    if (moment.is_remake) terms.push_back({moment.run, units(own)});
+    if (moment.is_recompute) terms.push_back({moment.run, units(own)});
     add_pairs(at, terms);
-    program_.add_row(terms, units(bytes) - (moment.is_remake ? 0 : units(own)));
+    program_.add_row(terms, units(bytes) - (moment.is_recompute ? 0 : units(own)));
   }
 
   // A pair saves the output's bytes if the input is not in memory at the next moment. Each input
@@ -166,7 +167,7 @@ class CheckmateModel {
       if (std::ranges::count_if(op.inputs, is_input) > 1) continue;
       const int saved = program_.add_column(0, 1);
       bytes.push_back({saved, -units(bytes_of(output))});
-      if (moments_[at].is_remake) program_.add_row(Terms{{saved, 1}, {moments_[at].run, -1}}, 0);
+      if (moments_[at].is_recompute) program_.add_row(Terms{{saved, 1}, {moments_[at].run, -1}}, 0);
       if (at + 1 < moments_.size()) {
         program_.add_row(Terms{{saved, 1}, {moments_[at + 1].alive[input], 1}}, 1);
       }

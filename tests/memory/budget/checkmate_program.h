@@ -13,12 +13,12 @@ struct CheckmateAnswer {
 
 // Solves Checkmate's integer program (Jain et al. 2020, "Checkmate: Breaking the memory wall with
 // optimal tensor rematerialization", section 4) with COIN-OR CBC: the reference for small problems.
-// Before each op of backward any remakes may run, in the problem's sequence, each as often as it
-// pays; any value may be freed after any op. That is more than a RemakeChoice can say, so the
-// answer lies between BudgetBound and the best choice (but for choices that run the remakes before
-// one op in another sequence). Differs from the paper:
+// Before each op of backward any recomputes may run, in the problem's sequence, each as often as it
+// pays; any value may be freed after any op. That is more than a RecomputeChoice can say, so the
+// answer lies between BudgetBound and the best choice (but for choices that run the recomputes
+// before one op in another sequence). Differs from the paper:
 // - A column says that a value is in memory at a moment. It stands for S, FREE and U at once: given
-//   what runs, the least such columns are whole. Only remakes have whole columns.
+//   what runs, the least such columns are whole. Only recomputes have whole columns.
 // - In forward, each op runs once, as here.
 // - Workspaces count, and an output may overwrite an input that is not read again.
 // Runs one solve at a time in a process. Stops after a fixed number of nodes.

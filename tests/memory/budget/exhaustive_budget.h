@@ -9,7 +9,7 @@
 
 namespace skyline {
 
-// The fewest seconds of all choices, by trying each one: a reference for up to a dozen remakes.
+// The fewest seconds of all choices, by trying each one: a reference for up to a dozen recomputes.
 class ExhaustiveBudget {
  public:
   explicit ExhaustiveBudget(const BudgetProblem& problem) {
@@ -37,9 +37,9 @@ class ExhaustiveBudget {
     for (std::size_t k = 0; k < problem.engines.size(); ++k) {
       if ((smaller >> k & 1) == 0) continue;
       for (const SmallerEngine::Use& use : problem.engines[k].uses) {
-        if (use.op.is_remake) {
-          problem.remakes[use.op.index].workspace_bytes = use.workspace_bytes;
-          problem.remakes[use.op.index].seconds += use.extra_seconds;
+        if (use.op.is_recompute) {
+          problem.recomputes[use.op.index].workspace_bytes = use.workspace_bytes;
+          problem.recomputes[use.op.index].seconds += use.extra_seconds;
         } else {
           problem.graph.ops[use.op.index].workspace_bytes = use.workspace_bytes;
           slower += use.extra_seconds;
@@ -48,8 +48,8 @@ class ExhaustiveBudget {
     }
     problem.engines.clear();
     BudgetWalk walk(problem);
-    RemakeChoice choice(problem.remakes.size());
-    const Remake::Times most = problem.makes_each ? Remake::kEach : Remake::kOnce;
+    RecomputeChoice choice(problem.recomputes.size());
+    const Recompute::Times most = problem.recomputes_each ? Recompute::kEach : Recompute::kOnce;
     do {
       const BudgetWalk::Result result = walk.run(choice);
       const double seconds = slower + result.extra_seconds;
@@ -59,13 +59,13 @@ class ExhaustiveBudget {
   }
 
   // Counts as a number of as many digits.
-  static bool next(RemakeChoice& choice, Remake::Times most) {
-    for (Remake::Times& times : choice) {
+  static bool next(RecomputeChoice& choice, Recompute::Times most) {
+    for (Recompute::Times& times : choice) {
       if (times < most) {
-        times = static_cast<Remake::Times>(times + 1);
+        times = static_cast<Recompute::Times>(times + 1);
         return true;
       }
-      times = Remake::kNever;
+      times = Recompute::kNever;
     }
     return false;
   }

@@ -8,7 +8,7 @@
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_checker.h"
 #include "memory/budget/budget_curve.h"
-#include "memory/budget/solvers/chain_bound.h"
+#include "memory/solvers/chain_bound.h"
 #include "tests/memory/budget/random_budget_problem.h"
 #include "tests/memory/planners/effort.h"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr double kRounding = 1e-6;  // seconds
 
 std::uint64_t peak_of(const BudgetProblem& problem, const BudgetPoint& point) {
-  BudgetProblem step{.graph = remade_step(problem, point.choice, point.smaller)};
+  BudgetProblem step{.graph = recomputed_step(problem, point.choice, point.smaller)};
   step.backward = static_cast<OpId>(step.graph.ops.size());
   return BudgetWalk(step).run({}).peak;
 }
@@ -77,13 +77,13 @@ struct Nearness {
   }
 };
 
-Nearness nearness(int layers, bool makes_each, bool has_engines = false) {
+Nearness nearness(int layers, bool recomputes_each, bool has_engines = false) {
   Nearness near;
   for (const std::uint64_t seed : seeds(300)) {
     SCOPED_TRACE(seed);
     RandomBudgetProblem random(seed);
     BudgetProblem problem = has_engines ? random.draw_with_engines(layers) : random.draw(layers);
-    problem.makes_each = makes_each;
+    problem.recomputes_each = recomputes_each;
     near.add(problem);
   }
   near.print();
@@ -97,7 +97,7 @@ TEST(ExhaustiveBudget, IsBetweenBoundAndCurve) {
   EXPECT_GT(near.share(near.proved), 0.2);
 }
 
-TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithRemakesForEachReader) {
+TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithRecomputesForEachReader) {
   const Nearness near = nearness(6, true);
   EXPECT_GT(near.share(near.reached), 0.9);
   EXPECT_LT(near.share(near.missed), 0.03);

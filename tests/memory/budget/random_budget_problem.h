@@ -10,7 +10,7 @@
 namespace skyline {
 
 // Draws training steps: layers with a weight, activations written in place, and sums of two
-// branches, then their gradients in reverse. Every result of forward can be made again.
+// branches, then their gradients in reverse. Every result of forward can be recomputed.
 class RandomBudgetProblem {
  public:
   explicit RandomBudgetProblem(std::uint64_t seed) : random_(seed) {}
@@ -42,9 +42,9 @@ class RandomBudgetProblem {
       const double seconds = between(1, 9);
       SmallerEngine& engine = problem.engines.emplace_back();
       engine.uses.push_back({{op, false}, bytes, seconds});
-      for (std::uint32_t k = 0; k < problem.remakes.size(); ++k) {
+      for (std::uint32_t k = 0; k < problem.recomputes.size(); ++k) {
         const bool same =
-            !ops[op].outputs.empty() && problem.remakes[k].value == ops[op].outputs.front();
+            !ops[op].outputs.empty() && problem.recomputes[k].value == ops[op].outputs.front();
         if (same) engine.uses.push_back({{k, true}, bytes, seconds});
       }
     }
@@ -88,11 +88,11 @@ class RandomBudgetProblem {
       op.inputs.push_back(layer.other);
     }
     const double seconds = weighted ? between(5, 30) : between(1, 3);
-    problem_.remakes.push_back({.value = layer.y,
-                                .inputs = op.inputs,
-                                .workspace_bytes = op.workspace_bytes,
-                                .in_place = op.in_place,
-                                .seconds = seconds});
+    problem_.recomputes.push_back({.value = layer.y,
+                                   .inputs = op.inputs,
+                                   .workspace_bytes = op.workspace_bytes,
+                                   .in_place = op.in_place,
+                                   .seconds = seconds});
     add_op(std::move(op), seconds);
     layers_.push_back(layer);
     results_.push_back(layer.y);

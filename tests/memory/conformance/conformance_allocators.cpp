@@ -2,11 +2,9 @@
 
 #include <limits>
 
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/guard_adaptor.h"
-#include "memory/adaptors/limit_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
-#include "memory/adaptors/statistics_adaptor.h"
+#include "memory/adaptors/adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/allocators/bfc_allocator.h"
 #include "memory/allocators/caching_allocator.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/device/cpu_device.h"
 #include "tests/memory/conformance/conformance_allocators.h"
 #include "tests/memory/planners/effort.h"

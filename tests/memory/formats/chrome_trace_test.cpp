@@ -8,7 +8,7 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/formats/csv/event_csv.h"
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 #include "memory/replay/trace_events.h"
 #include "tests/memory/replay/replayed_events.h"
 

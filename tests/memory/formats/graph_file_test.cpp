@@ -11,8 +11,7 @@
 #include "memory/order/greedy_order.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/failing_buffer.h"
 
 namespace skyline {

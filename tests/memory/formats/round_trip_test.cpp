@@ -9,7 +9,7 @@
 #include "memory/formats/csv/rmm_log.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/open_events.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/replay/trace_events.h"
 #include "tests/memory/replay/replayed_events.h"
 
 namespace skyline {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "memory/lanes/lane_events.h"
+#include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
-#include "memory/planners/split_mix.h"
-#include "memory/step_uses.h"
+#include "memory/planners/search.h"
+#include "memory/step_graph.h"
 
 namespace skyline {
 

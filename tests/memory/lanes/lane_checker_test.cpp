@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "memory/lanes/lane_planner.h"
-#include "memory/order/random_step_graph.h"
 #include "memory/planners/registry.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/lanes/interleavings.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"

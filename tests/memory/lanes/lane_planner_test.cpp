@@ -6,12 +6,10 @@
 #include <numeric>
 
 #include "memory/lanes/antichain.h"
-#include "memory/lanes/block_conflicts.h"
+#include "memory/lanes/conflicts.h"
 #include "memory/lanes/lane_checker.h"
-#include "memory/lanes/path_colours.h"
-#include "memory/lanes/sharing_edges.h"
-#include "memory/order/random_step_graph.h"
 #include "memory/planners/registry.h"
+#include "memory/random_inputs.h"
 #include "memory/validator.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"

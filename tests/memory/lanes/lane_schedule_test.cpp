@@ -6,11 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "memory/lanes/happens_before.h"
+#include "memory/lanes/conflicts.h"
 #include "memory/lanes/lane_checker.h"
-#include "memory/lanes/lane_events.h"
 #include "memory/lanes/lane_planner.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
 

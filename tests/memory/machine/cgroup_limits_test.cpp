@@ -1,4 +1,4 @@
-#include "memory/machine/cgroup_limits.h"
+#include "memory/machine/machine_memory.h"
 
 #include <gtest/gtest.h>
 

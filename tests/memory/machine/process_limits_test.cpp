@@ -1,4 +1,4 @@
-#include "memory/machine/process_limits.h"
+#include "memory/machine/machine_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,15 +9,13 @@
 #include <numeric>
 
 #include "memory/formats/graph_file.h"
-#include "memory/order/baselines/depth_first.h"
-#include "memory/order/baselines/early_updates.h"
-#include "memory/order/baselines/least_peak_first.h"
-#include "memory/order/baselines/ready_ops.h"
+#include "memory/order/baselines.h"
+#include "memory/order/compiler_orders.h"
 #include "memory/order/greedy_order.h"
 #include "memory/order/order.h"
 #include "memory/order/order_checker.h"
-#include "memory/order/order_walk.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/order/order_problem.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/order/exhaustive_order.h"
 #include "tests/memory/order/step_graphs.h"
 

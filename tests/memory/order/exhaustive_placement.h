@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
-#include "memory/order/ordered_trace.h"
+#include "memory/order/placed_order.h"
 #include "memory/planners/registry.h"
 
 namespace skyline {

@@ -7,10 +7,8 @@
 #include "memory/order/greedy_order.h"
 #include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
-#include "memory/order/random_step_graph.h"
-#include "memory/order/search/order_parts.h"
 #include "memory/order/search/region_bound.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/order/exhaustive_order.h"
 #include "tests/memory/order/step_graphs.h"
 

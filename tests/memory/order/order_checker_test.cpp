@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "memory/order/order_problem.h"
-#include "memory/order/random_step_graph.h"
 #include "memory/order/search/region_bound.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {

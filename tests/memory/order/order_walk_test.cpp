@@ -1,10 +1,10 @@
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "memory/order/order.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {

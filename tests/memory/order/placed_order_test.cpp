@@ -7,9 +7,8 @@
 #include <iostream>
 
 #include "memory/order/order_checker.h"
-#include "memory/order/ordered_trace.h"
-#include "memory/order/random_step_graph.h"
-#include "memory/order/solvers/joint_program.h"
+#include "memory/random_inputs.h"
+#include "memory/solvers/joint_program.h"
 #include "memory/validator.h"
 #include "tests/memory/order/exhaustive_placement.h"
 #include "tests/memory/order/step_graphs.h"

@@ -4,10 +4,9 @@
 #include <vector>
 
 #include "memory/errors.h"
-#include "memory/order/random_step_graph.h"
-#include "memory/order/solvers/joint_program.h"
-#include "memory/order/solvers/location_program.h"
-#include "memory/order/solvers/solver_orders.h"
+#include "memory/random_inputs.h"
+#include "memory/solvers/joint_program.h"
+#include "memory/solvers/solvers.h"
 #include "tests/memory/order/exhaustive_order.h"
 #include "tests/memory/order/exhaustive_placement.h"
 #include "tests/memory/order/step_graphs.h"

@@ -1,8 +1,10 @@
 // An allocator of one's own: it asks the device for every request and keeps nothing.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "memory/allocators/account.h"
-#include "memory/device/simulated_device.h"
+#include "memory/device/devices.h"
 #include "memory/replay/trace_replay.h"
 
 using namespace skyline;
@@ -30,7 +32,7 @@ class Direct final : public Allocator {
 
 int main() {
   const Trace trace{.blocks = {{0, 2, 1000}, {1, 3, 500}, {2, 4, 1000}}};
-  SimulatedDevice device;
-  Direct direct(device);
+  const std::unique_ptr<Device> device = make_device("simulated");
+  Direct direct(*device);
   fmt::print("direct {}\n", replay_trace(trace, direct).statistics.peak_reserved_bytes);
 }

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 
 int main() {
   std::istringstream text("id,lower,upper,size\na,0,2,1000\nb,1,3,500\nc,2,4,1000\n");

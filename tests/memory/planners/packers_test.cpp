@@ -6,12 +6,11 @@
 #include <tuple>
 
 #include "memory/errors.h"
-#include "memory/planners/holes/address_list.h"
-#include "memory/planners/holes/address_tree.h"
+#include "memory/planners/holes/free_space.h"
 #include "memory/planners/holes/hole_packer.h"
-#include "memory/planners/radix_sort.h"
-#include "memory/planners/random_traces.h"
+#include "memory/planners/packing.h"
 #include "memory/planners/skyline/block_tree.h"
+#include "memory/random_inputs.h"
 
 namespace skyline {
 namespace {

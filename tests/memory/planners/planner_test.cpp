@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "memory/errors.h"
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/plan_with.h"
 

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"

@@ -9,12 +9,10 @@
 
 #include "memory/planners/holes/hill_climb.h"
 #include "memory/planners/holes/hole_packer.h"
-#include "memory/planners/holes/program_order.h"
-#include "memory/planners/race.h"
-#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
+#include "memory/planners/search.h"
 #include "memory/planners/skyline/restarts.h"
-#include "memory/planners/workers.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {

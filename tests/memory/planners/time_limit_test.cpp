@@ -5,11 +5,10 @@
 #include <limits>
 
 #include "memory/errors.h"
-#include "memory/planners/first_placement.h"
 #include "memory/planners/holes/hole_packer.h"
-#include "memory/planners/holes/program_order.h"
-#include "memory/planners/random_traces.h"
+#include "memory/planners/packing.h"
 #include "memory/planners/registry.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {

@@ -107,7 +107,7 @@ class Budget(unittest.TestCase):
     def test_enough_bytes_cost_nothing(self):
         graph = network(6)
         found = skyline.budget(graph, 10_000, [1] * 12)
-        self.assertEqual((found.point.extra_seconds, found.point.remade), (0, []))
+        self.assertEqual((found.point.extra_seconds, found.point.recomputed), (0, []))
         self.assertEqual(found.point.peak, skyline.order(graph, "program").peak)
 
     def test_fewer_bytes_cost_seconds_of_ops_that_run_again(self):
@@ -115,8 +115,8 @@ class Budget(unittest.TestCase):
         all_kept = skyline.budget(graph, 10_000, [1] * 12).point.peak
         found = skyline.budget(graph, all_kept - 100, [1] * 12)
         self.assertLessEqual(found.point.peak, all_kept - 100)
-        self.assertEqual(found.point.extra_seconds, len(found.point.remade))
-        self.assertTrue(set(found.point.remade) <= set(range(6)))
+        self.assertEqual(found.point.extra_seconds, len(found.point.recomputed))
+        self.assertTrue(set(found.point.recomputed) <= set(range(6)))
         self.assertLessEqual(found.point.bound_seconds, found.point.extra_seconds + 1e-9)
         self.assertGreater(found.point.bound_seconds, 0)
 
@@ -132,7 +132,7 @@ class Budget(unittest.TestCase):
         for row in graph.ops:
             row["seconds"] = 2.0
         found = skyline.budget(graph, 600)
-        self.assertEqual(found.point.extra_seconds, 2 * len(found.point.remade))
+        self.assertEqual(found.point.extra_seconds, 2 * len(found.point.recomputed))
         self.assertEqual(found, skyline.budget(graph, 600, [2] * 12, backward=6))
 
     def test_bad_questions_are_named(self):

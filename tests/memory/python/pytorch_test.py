@@ -163,11 +163,11 @@ class StepGraphOf(unittest.TestCase):
         self.assertTrue(all(parameter.grad is None for parameter in module.parameters()))
         self.assertFalse(module.conv._forward_hooks or module.conv._forward_pre_hooks)
 
-    def test_a_budget_makes_ops_of_forward_again(self):
+    def test_a_budget_recomputes_ops_of_forward(self):
         graph = step_graph_of(Residual(), IMAGES)
         found = skyline.budget(graph, graph.eager_peak * 9 // 10, [1] * len(graph.ops))
         self.assertLessEqual(found.point.peak, graph.eager_peak * 9 // 10)
-        self.assertGreater(len(found.point.remade), 0)
+        self.assertGreater(len(found.point.recomputed), 0)
 
 
 if __name__ == "__main__":

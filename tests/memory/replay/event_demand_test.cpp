@@ -1,12 +1,11 @@
-#include "memory/replay/event_demand.h"
+#include "memory/replay/event_replay.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "memory/formats/csv/event_csv.h"
-#include "memory/planners/random_traces.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/random_inputs.h"
 #include "memory/replay/trace_events.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/allocators.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/formats/csv/event_csv.h"

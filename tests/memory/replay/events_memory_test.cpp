@@ -9,9 +9,8 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/formats/csv/event_csv.h"
-#include "memory/replay/event_demand.h"
 #include "memory/replay/event_replay.h"
-#include "memory/replay/trace_builder.h"
+#include "memory/replay/trace_events.h"
 #include "tests/memory/heap_counter.h"
 
 namespace skyline {

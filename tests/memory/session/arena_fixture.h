@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "memory/adaptors/limit_adaptor.h"
+#include "memory/adaptors/adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/planners/registry.h"

@@ -3,9 +3,8 @@
 
 #include <vector>
 
-#include "memory/adaptors/guard_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
-#include "memory/adaptors/statistics_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/allocators.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"

@@ -1,4 +1,4 @@
-#include "memory/session/overdue_blocks.h"
+#include "memory/session/arena_fallback.h"
 
 #include <gtest/gtest.h>
 

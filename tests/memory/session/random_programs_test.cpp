@@ -7,8 +7,8 @@
 #include <iterator>
 #include <ranges>
 
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"

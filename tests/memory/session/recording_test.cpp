@@ -4,11 +4,11 @@
 
 #include <random>
 
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
-#include "memory/session/step_layout.h"
+#include "memory/session/plan.h"
 
 namespace skyline {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memory/device/simulated_device.h"
+#include "memory/session/plan.h"
 #include "memory/session/session.h"
 #include "tests/memory/units.h"
 

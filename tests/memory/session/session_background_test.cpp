@@ -9,10 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"
+#include "memory/session/plan.h"
 #include "memory/session/session.h"
+#include "memory/session/tag_matcher.h"
 #include "tests/memory/device/refusing_device.h"
 #include "tests/memory/session/random_program.h"
 #include "tests/memory/units.h"

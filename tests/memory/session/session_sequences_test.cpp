@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session/session.h"

@@ -6,10 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "memory/adaptors/checking_adaptor.h"
-#include "memory/adaptors/recording_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
+#include "memory/session/plan.h"
 #include "tests/memory/device/refusing_device.h"
 #include "tests/memory/units.h"
 

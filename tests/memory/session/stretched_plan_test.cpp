@@ -1,4 +1,4 @@
-#include "memory/session/stretched_plan.h"
+#include "memory/session/arena_fallback.h"
 
 #include <gtest/gtest.h>
 
@@ -30,8 +30,9 @@ TEST(StretchedPlan, SlotsThatShareNoByteStillShareNone) {
     const std::uint64_t factor = StretchedPlan::factor_for(bytes, below.bytes());
     StretchedPlan plan;
     plan.begin(
-        factor, 0, 0, [](RequestIndex) { return false; }, [](RequestIndex) { return Place{}; });
-    const Place first = plan.place_of(below, alignment), second = plan.place_of(above, alignment);
+        factor, 0, 0, [](RequestIndex) { return false; }, [](RequestIndex) { return ByteRange{}; });
+    const ByteRange first = plan.place_of(below, alignment),
+                    second = plan.place_of(above, alignment);
     ASSERT_GE(first.bytes, bytes) << "what the factor is for";
     ASSERT_LE(first.offset + first.bytes, second.offset);
     ASSERT_LE(second.offset + second.bytes,
@@ -41,7 +42,7 @@ TEST(StretchedPlan, SlotsThatShareNoByteStillShareNone) {
 }
 
 TEST(StretchedPlan, BlocksFromBeforeThatTouchAPlaceAreNotInItsWay) {
-  const std::vector<Place> before = {{512, 1024}, {4096, 512}};
+  const std::vector<ByteRange> before = {{512, 1024}, {4096, 512}};
   StretchedPlan plan;
   std::vector<bool> alive = {true, true};
   const auto is_alive = [&](RequestIndex request) { return alive[request]; };

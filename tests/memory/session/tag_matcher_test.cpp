@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "memory/adaptors/limit_adaptor.h"
+#include "memory/adaptors/adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "memory/planners/registry.h"
 #include "memory/session/arena.h"
-#include "memory/session/step_plan.h"
+#include "memory/session/plan.h"
 
 namespace skyline {
 namespace {

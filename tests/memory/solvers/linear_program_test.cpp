@@ -1,10 +1,9 @@
-#include "memory/solvers/linear_program.h"
+#include "memory/solvers/programs.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "memory/solvers/integer_program.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "memory/order/solvers/solver_orders.h"
+#include "memory/solvers/solvers.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/temporary_folder.h"

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "tests/train/commands/plan_commands.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/parsed_json.h"

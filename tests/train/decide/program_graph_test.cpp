@@ -8,7 +8,6 @@
 #include "memory/formats/graph_file.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
 #include "tests/train/images/small_training.h"
 #include "train/lab/dry_run/model_dry_run.h"
 

@@ -197,10 +197,10 @@ TEST(UnrolledTextBudget, NamesCellsByLayerAndWord) {
   const std::vector<std::int32_t> lengths = {3, 2};
   const DryRunFacts facts = dry.step({batch_of_lengths(lengths, lengths)}, DryRun::Graph::kOn);
   std::set<std::pair<std::size_t, std::size_t>> cells;
-  for (const RecordedRecomputation& remake : facts.step.recomputations) {
-    if (remake.name.op != "lstm_cell" || remake.name.layer != "encoder") continue;
-    cells.emplace(remake.name.loop, remake.name.turn);
-    EXPECT_EQ(remake.name.number, 0u);
+  for (const RecordedRecomputation& recompute : facts.step.recomputations) {
+    if (recompute.name.op != "lstm_cell" || recompute.name.layer != "encoder") continue;
+    cells.emplace(recompute.name.loop, recompute.name.turn);
+    EXPECT_EQ(recompute.name.number, 0u);
   }
   EXPECT_THAT(cells, testing::ElementsAre(std::pair(1, 0), std::pair(1, 1), std::pair(1, 2),
                                           std::pair(2, 0), std::pair(2, 1), std::pair(2, 2)));

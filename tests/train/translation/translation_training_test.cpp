@@ -11,7 +11,7 @@
 
 #include "data/host.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"

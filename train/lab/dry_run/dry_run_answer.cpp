@@ -4,8 +4,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "memory/planners/solvers/solver_planners.h"
 #include "memory/replay/live_bytes.h"
+#include "memory/solvers/solvers.h"
 #include "train/decide/program_graph.h"
 #include "train/lab/dry_run/dry_run_budget.h"
 #include "train/options/memory_options.h"

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "memory/planners/solvers/solver_planners.h"
+#include "memory/solvers/solvers.h"
 #include "train/lab/dry_run/largest_batch.h"
 
 namespace skyline {

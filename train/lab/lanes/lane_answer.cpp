@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "memory/lanes/antichain.h"
-#include "memory/lanes/block_conflicts.h"
+#include "memory/lanes/conflicts.h"
 #include "memory/lanes/lane_checker.h"
 #include "memory/lanes/lane_planner.h"
-#include "memory/lanes/path_colours.h"
-#include "memory/lanes/sharing_edges.h"
 #include "memory/planners/registry.h"
-#include "memory/step_uses.h"
+#include "memory/step_graph.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "memory/lanes/lane_events.h"
 #include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
 #include "memory/step_graph.h"

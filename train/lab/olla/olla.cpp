@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/figures.h"
 #include "train/cli/table.h"
+#include "train/lab/olla/olla.h"
 #include "train/report/page.h"
 
 namespace skyline {

@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "memory/order/baselines/early_updates.h"
+#include "memory/order/baselines.h"
 #include "memory/order/optimal_order.h"
 #include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"
-#include "memory/order/order_walk.h"
 #include "memory/order/placed_order.h"
-#include "memory/order/solvers/solver_orders.h"
+#include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 

@@ -7,10 +7,10 @@
 
 #include "framework/op.h"
 #include "memory/alignment.h"
-#include "memory/order/baselines/early_updates.h"
+#include "memory/order/baselines.h"
 #include "memory/order/control_edges.h"
 #include "memory/order/optimal_order.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "train/cli/byte_sizes.h"
 #include "train/decide/program_graph.h"
 #include "train/decide/step_seconds.h"
@@ -158,7 +158,9 @@ std::optional<StepStory> model_story(const RecordedStep& step, const Trace& trac
                                      const TrainOptions& options) {
   const DeviceSpeed speed = assumed_speed(options.memory.device);
   std::vector<double> again = foreseen_seconds(step, speed);
-  for (const RecordedRecomputation& remake : step.recomputations) again[remake.op] *= remake.share;
+  for (const RecordedRecomputation& recomputation : step.recomputations) {
+    again[recomputation.op] *= recomputation.share;
+  }
   return step_story(step, trace, options.step.in_place,
                     {.of = std::move(again), .source = speed.text()});
 }

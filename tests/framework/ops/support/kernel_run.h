@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/context.h"
-#include "memory/adaptors/guard_adaptor.h"
+#include "memory/adaptors/checking_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "tests/framework/backend.h"
 #include "tests/framework/host_tensor.h"

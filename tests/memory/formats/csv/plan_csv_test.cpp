@@ -6,7 +6,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/trace_csv.h"
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 #include "memory/validator.h"
 
 namespace skyline {

@@ -8,7 +8,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/csv_reader.h"
-#include "memory/planners/random_traces.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/failing_buffer.h"
 
 namespace skyline {

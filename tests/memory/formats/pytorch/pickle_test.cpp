@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "memory/errors.h"
-#include "memory/formats/pytorch/pickle_document.h"
+#include "memory/formats/pytorch/pickle.h"
 #include "tests/memory/formats/pytorch/python_pickles.h"
 
 namespace skyline {

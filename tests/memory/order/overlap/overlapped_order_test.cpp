@@ -1,10 +1,10 @@
-#include "memory/order/overlap/overlapped_order.h"
+#include "memory/order/placed_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "memory/order/order_checker.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/order/step_graphs.h"
 
 namespace skyline {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "memory/planners/split_mix.h"
+#include "memory/planners/search.h"
 
 namespace skyline {
 namespace {

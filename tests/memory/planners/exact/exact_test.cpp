@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "memory/planners/exact/exact_search.h"
-#include "memory/planners/exact/range_minimum.h"
-#include "memory/planners/random_traces.h"
+#include "memory/planners/exact/exact_state.h"
 #include "memory/planners/registry.h"
-#include "memory/planners/skyline/skyline_packer.h"
+#include "memory/planners/skyline/best_fit.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "memory/planners/random_traces.h"
 #include "memory/planners/skyline/best_fit.h"
+#include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 
 namespace skyline {

@@ -24,6 +24,15 @@ BestFitEvent lift(Tick lower, Tick upper, std::uint64_t offset, std::uint64_t ra
   return {BestFitEvent::Kind::kLift, lower, upper, offset, raised, 0};
 }
 
+// The moves alone; best_fit_log_test.cpp tests the reasons of the choices.
+BestFitLog moves(BestFitLog log) {
+  for (BestFitEvent& event : log) {
+    event.equally_low = event.candidates = 0;
+    event.runner_up.reset();
+  }
+  return log;
+}
+
 // Every choice, placement and lift, as in PGMO's figure 1; worked out by hand.
 TEST(BestFit, ReplaysFigureOneStepByStep) {
   const Trace trace{.blocks = {{0, 7, 2}, {7, 10, 1}, {4, 10, 2}, {0, 4, 1}, {7, 9, 3}}};
@@ -39,7 +48,7 @@ TEST(BestFit, ReplaysFigureOneStepByStep) {
       choice(0, 7, 3),  lift(0, 10, 3, 4),          //
       choice(0, 10, 4), placement(2, 4, 10, 4, 6),  //
   };
-  EXPECT_EQ(log, expected);
+  EXPECT_EQ(moves(log), expected);
   EXPECT_EQ(plan.offsets, (std::vector<std::uint64_t>{0, 0, 4, 2, 1}));
   EXPECT_EQ(plan.peak, 6u);
   EXPECT_EQ(plan.lower_bound, 6u);
@@ -56,7 +65,7 @@ TEST(BestFit, LiftsIntoBothNeighboursWhenTheyAreEquallyHigh) {
       choice(10, 12, 0), lift(0, 22, 0, 2),           // three lines become one
       choice(0, 22, 2),  placement(2, 9, 13, 2, 3),
   };
-  EXPECT_EQ(log, expected);
+  EXPECT_EQ(moves(log), expected);
 }
 
 TEST(BestFit, ChoosesTheLeftmostOfEqualLines) {
@@ -64,7 +73,7 @@ TEST(BestFit, ChoosesTheLeftmostOfEqualLines) {
   BestFitLog log;
   best_fit(trace, {.alignment = 1, .log = &log});
   ASSERT_GE(log.size(), 3u);
-  EXPECT_EQ(log[2], choice(0, 3, 0));
+  EXPECT_EQ(moves(log)[2], choice(0, 3, 0));
 }
 
 TEST(BestFit, ChoosesTheLeftmostOfLinesThatBecameEqual) {
@@ -72,8 +81,8 @@ TEST(BestFit, ChoosesTheLeftmostOfLinesThatBecameEqual) {
   BestFitLog log;
   best_fit(trace, {.alignment = 1, .log = &log});
   ASSERT_GE(log.size(), 6u);
-  EXPECT_EQ(log[4], choice(0, 4, 9));
-  EXPECT_EQ(log[5], placement(3, 1, 4, 9, 10));
+  EXPECT_EQ(moves(log)[4], choice(0, 4, 9));
+  EXPECT_EQ(moves(log)[5], placement(3, 1, 4, 9, 10));
 }
 
 TEST(BestFit, BreaksTiesBySizeThenByRequest) {

@@ -4,10 +4,9 @@
 
 #include <stdexcept>
 
-#include "memory/planners/random_traces.h"
 #include "memory/planners/registry.h"
-#include "memory/planners/solvers/mip.h"
-#include "memory/planners/solvers/smt.h"
+#include "memory/random_inputs.h"
+#include "memory/solvers/pair_programs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "memory/lanes/lane_checker.h"
-#include "memory/lanes/step_edges.h"
+#include "memory/lanes/lane_schedule.h"
 #include "memory/validator.h"
 #include "models/models.h"
 #include "tests/train/commands/skyline_program.h"

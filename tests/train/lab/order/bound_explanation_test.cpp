@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/order/order.h"
-#include "memory/order/random_step_graph.h"
+#include "memory/random_inputs.h"
 
 namespace skyline {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/alignment.h"
-#include "memory/order/order_walk.h"
+#include "memory/order/order_problem.h"
 #include "tests/train/images/small_training.h"
 #include "train/decide/program_graph.h"
 #include "train/lab/dry_run/model_dry_run.h"

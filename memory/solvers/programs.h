@@ -1,0 +1,101 @@
+// Linear and integer programs, solved by COIN-OR CLP and CBC.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace skyline {
+
+// A linear model has columns between two limits, and rows that bound sums of them. Its solvers,
+// LinearProgram and IntegerProgram, minimize the sum of cost × column.
+class LinearModel {
+ public:
+  struct Term {
+    int column;
+    double factor;
+  };
+  using Terms = std::vector<Term>;
+
+  // Adds a column and returns its number.
+  int add_column(double lower, double upper, double cost = 0);
+  // Adds the row Σ factor × column ≤ limit. A column may occur in several terms.
+  void add_row(std::span<const Term> terms, double limit);
+  // Adds the row Σ factor × column = value.
+  void add_equation(std::span<const Term> terms, double value);
+
+  int columns() const { return static_cast<int>(costs_.size()); }
+  int rows() const { return static_cast<int>(row_uppers_.size()); }
+  const std::vector<double>& lowers() const { return lowers_; }  // by column
+  const std::vector<double>& uppers() const { return uppers_; }
+  const std::vector<double>& costs() const { return costs_; }
+  const std::vector<double>& row_lowers() const { return row_lowers_; }
+  const std::vector<double>& row_uppers() const { return row_uppers_; }
+
+  // The factors, column by column, as COIN-OR's solvers take them.
+  struct Matrix {
+    std::vector<int> starts, rows;  // starts: of each column in rows and factors, and an end
+    std::vector<double> factors;
+  };
+  Matrix matrix() const;
+
+ private:
+  void add_bounded_row(std::span<const Term> terms, double lower, double upper);
+
+  struct Entry {
+    int column, row;
+    double factor;
+  };
+
+  std::vector<double> lowers_, uppers_, costs_;
+  std::vector<double> row_lowers_, row_uppers_;
+  std::vector<Entry> entries_;
+};
+
+// A linear model without whole columns, solved by COIN-OR CLP.
+class LinearProgram : public LinearModel {
+ public:
+  // Returns a cost that no solution is below. It is what CLP's prices of the rows prove by
+  // themselves (weak duality): CLP's tolerances can make it lower than the least cost, but not
+  // higher. All columns must have finite limits.
+  double least_cost() const;
+};
+
+// A linear model with some whole columns, solved by COIN-OR CBC. Only one exists at a time in a
+// process, because CBC keeps state in global variables: the constructor waits for the one before.
+class IntegerProgram : public LinearModel {
+ public:
+  IntegerProgram();
+  ~IntegerProgram();
+  IntegerProgram(const IntegerProgram&) = delete;
+  IntegerProgram& operator=(const IntegerProgram&) = delete;
+
+  int add_whole_column(double lower, double upper, double cost = 0);
+
+  // Stops after `seconds`, or if they are unset after `nodes`.
+  void limit(const std::optional<double>& seconds, int nodes);
+  void stop_at_first_solution();
+
+  // Call once, after all else.
+  void solve();
+  bool proved_infeasible() const;
+  bool proved_optimal() const;
+  // Returns the best solution found, by column; empty if there is none.
+  std::span<const double> solution() const;
+  double cost() const;  // of the solution
+
+ private:
+  void load();
+
+  struct DeleteModel {
+    void operator()(void* model) const;  // a Cbc_Model
+  };
+
+  const std::unique_lock<std::mutex> alone_;
+  const std::unique_ptr<void, DeleteModel> model_;
+  std::vector<int> whole_;  // columns
+};
+
+}  // namespace skyline
