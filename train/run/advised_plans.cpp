@@ -8,6 +8,7 @@
 
 #include "framework/runner.h"
 #include "memory/device/device_account.h"
+#include "memory/session/plan.h"
 #include "memory/solvers/solvers.h"
 
 namespace skyline {
