@@ -13,7 +13,7 @@ set(configure ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/alone -G ${GENERATOR}
     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DSKYLINE_MEMORY_ALONE=ON ${hidden})
 
 expect_refusal("SKYLINE_COMPONENTS: unknown component parsers, known are memory, formats, solvers"
-               ${configure} "-DSKYLINE_COMPONENTS=memory;parsers")
+               ${configure} -DSKYLINE_COMPONENTS=parsers)
 run(${configure} -DSKYLINE_COMPONENTS=memory)
 file(STRINGS ${WORK}/alone/CMakeCache.txt sought REGEX "^(CBC|CLP|Z3|UTFCPP|DNNL|nlohmann)[A-Za-z_]*:")
 if(sought)

@@ -7,7 +7,7 @@ function(install component)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component ${component})
 endfunction()
 
-set(find_formats ${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/refused -G ${GENERATOR}
+set(configure ${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/refused -G ${GENERATOR}
     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 
 install(memory)
@@ -16,12 +16,12 @@ expect_files(trace*.h "trace.h;trace_replay.h")
 build_example(-DCOMPONENTS=memory)
 expect_output(own_allocator "direct 1500")
 expect_output(own_planner "stacked 2560, portfolio 1536")
-expect_refusal("The component formats is not installed." ${find_formats} "-DCOMPONENTS=formats")
+expect_refusal("The component formats is not installed." ${configure} -DCOMPONENTS=formats)
 expect_refusal("There is no component parsers; known are memory, formats, solvers."
-               ${find_formats} "-DCOMPONENTS=memory;parsers")
+               ${configure} -DCOMPONENTS=memory,parsers)
 
 install(formats)
 install(solvers)
-build_example("-DCOMPONENTS=formats;solvers")
+build_example(-DCOMPONENTS=formats,solvers)
 expect_output(plan_by_solver "mip 1500")
-build_example("-DCOMPONENTS=")
+build_example(-DCOMPONENTS=)
