@@ -122,10 +122,11 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
                                 .seconds = seconds.count(),
                                 .process = process_summary(runs, 0),
                                 .bad_images = data.unreadable()};
-  return {.json = json_text(value_of(answer)),
-          .text = bad_images_text(data.unreadable()) + fmt::format("{} after step {} on {}: {}\n", options.model,
-                                                      trained.position().step, data.test->name(),
-                                                      to_text(accuracy, data.classes))};
+  return {
+      .json = json_text(value_of(answer)),
+      .text = bad_images_text(data.unreadable()) +
+              fmt::format("{} after step {} on {}: {}\n", options.model, trained.position().step,
+                          data.test->name(), to_text(accuracy, data.classes))};
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
-#include "train/images/image_data.h"
 #include "train/cli/figures.h"
+#include "train/images/image_data.h"
 #include "train/images/image_run.h"
 #include "train/options/train_options.h"
 

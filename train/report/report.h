@@ -9,7 +9,6 @@
 #include "memory/replay/trace_replay.h"
 #include "memory/trace.h"
 #include "train/cli/figures.h"
-#include "train/decide/step_budget.h"
 #include "train/decide/step_decisions.h"
 #include "train/history/samples.h"
 #include "train/history/step_series.h"
