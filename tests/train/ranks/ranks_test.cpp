@@ -412,7 +412,7 @@ TEST(RanksPlans, MustBeThoseOfRank0) {
     std::ostringstream messages;
     Console console(messages, {});
     const DecidedWorkload decided = decided_workload(options, {}, console);
-    const auto run = run_on(decided, options.memory);
+    const auto run = tests::run_on(decided, options.memory);
     EXPECT_EQ(plan_hash(*run), 0u);
     decided.workload->prepare();
     run->seek({}, 0);
