@@ -72,11 +72,11 @@ TEST(LaneSchedule, LiesBetweenItsBounds) {
   }
 }
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNotTimed = std::numeric_limits<double>::infinity();
 
 // On all lanes "in" takes 1 instead of 3. The branches are faster beside each other.
 TEST(LaneSchedule, AllLanesRunAnOpThatNothingRunsBeside) {
-  const std::vector<double> seconds = {3, 2, 2, 2, 2, 3}, wide = {1, 1.5, 1.5, 1.5, 1.5, kNever};
+  const std::vector<double> seconds = {3, 2, 2, 2, 2, 3}, wide = {1, 1.5, 1.5, 1.5, 1.5, kNotTimed};
   const LaneSchedule schedule = assign_lanes(two_branches(), seconds, 2, {.wide_seconds = wide});
   EXPECT_EQ(schedule.wide, (std::vector<bool>{true, false, false, false, false, false}));
   EXPECT_EQ(schedule.lanes[0], 0u);
@@ -93,7 +93,7 @@ std::vector<double> random_wide(const std::vector<double>& seconds, std::uint64_
   std::vector<double> wide(seconds);
   for (double& second : wide) {
     const double tenths = static_cast<double>(random.below(12));
-    second = random.below(2) == 0 ? kNever : std::floor(second * tenths / 10);
+    second = random.below(2) == 0 ? kNotTimed : std::floor(second * tenths / 10);
   }
   return wide;
 }
