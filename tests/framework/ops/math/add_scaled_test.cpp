@@ -117,7 +117,7 @@ TEST(AddScaledMemory, BothGradientsMayBeWrittenOverBothInputs) {
 // The backward graph of total(add_scaled(a, b)), and the bytes between forward and backward besides
 // the loss.
 struct Backward {
-  std::vector<std::string_view> ops;
+  std::vector<std::string> ops;
   std::size_t retained_bytes = 0;
 };
 
@@ -132,11 +132,11 @@ Backward backward_of(AddScaledParams params) {
   result.retained_bytes =
       recorded.pool.statistics().requested_bytes - resident - loss.spec().bytes();
   BackwardGraph graph(recorded.context, std::move(loss));
-  for (const BackwardStep& step : graph.steps()) result.ops.push_back(step.op->name());
+  for (const BackwardStep& step : graph.steps()) result.ops.emplace_back(step.op->name());
   return result;
 }
 
-using Names = std::vector<std::string_view>;
+using Names = std::vector<std::string>;
 
 TEST(AddScaledMemory, RetainsTheResultOnlyUnderRelu) {
   EXPECT_EQ(backward_of({}).retained_bytes, 0u);
