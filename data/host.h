@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-// What reading data needs of its host: an error, memory, threads, random numbers.
+// Reading data needs these of its host: an error, memory, threads, random numbers.
 
 namespace skyline {
 

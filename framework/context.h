@@ -139,7 +139,7 @@ class Context {
   friend class LayerScope;
   friend class TurnScope;
   struct Call;
-  // Where uploads arrive under `prefetch`.
+  // Uploads arrive here under `prefetch`.
   struct StagingArea {
     Block memory;
     std::size_t used_bytes = 0;  // by the running step

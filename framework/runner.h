@@ -76,7 +76,7 @@ class Runner {
   virtual void end_step(const StepGraph&) {}
 
   virtual RunnerFacts facts() const { return {}; }
-  // Where plans of steps matter to the runner; null: they do not.
+  // Returns how the runner wants steps planned; null if it takes any plan.
   virtual PlanAdvice* advice() noexcept { return nullptr; }
 };
 

@@ -1,4 +1,4 @@
-// What an allocator is: the interface, the blocks that it hands out, its counters.
+// The allocator: its interface, the blocks that it hands out, its counters.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What every step within a budget needs, by the ops at which bytes are alive.
+// Lower bounds of every step within a budget, by the ops at which bytes are alive.
 #pragma once
 
 #include <algorithm>

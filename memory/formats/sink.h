@@ -1,4 +1,4 @@
-// Where writers write, buffered, and texts that are read whole.
+// A buffered sink that writers write to, and texts that are read whole.
 #pragma once
 
 #include <fmt/core.h>

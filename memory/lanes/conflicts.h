@@ -1,4 +1,5 @@
-// What may run or be in use at once on lanes, and the waits that shared bytes add.
+// Finds which ops may run, and which blocks be in use, at once on lanes; and the waits that shared
+// bytes add.
 #pragma once
 
 #include <cstddef>

@@ -52,7 +52,7 @@ struct AdamFunction {
   }
 };
 
-// Where the elements of one parameter lie that are updated. New ones may be the old ones.
+// The addresses of one parameter's updated elements. New ones may be the old ones.
 template <std::size_t kParts>
 struct UpdateOperands {
   const float *value, *gradient, *state[kParts];
