@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,13 @@ BudgetAnswer chosen_savings(const TrainOptions& options, const StepSeconds& seco
     tried.engines = engines;
     return probe.dry_step(tried);
   };
-  StepBudget budget({.trial = trial,
+  const auto budget = std::make_shared<StepBudget>(
+      BudgetQuestion{.trial = trial,
                      .seconds = seconds,
                      .freedom = {.in_place = options.step.in_place,
                                  .fits_engines = fits_engines(options.device)}});
-  BudgetAnswer answer = budget.within(*options.step.memory_bytes);
-  answer.curve = budget.curve(kShownBudgets);
+  BudgetAnswer answer = budget->within(*options.step.memory_bytes);
+  answer.curve = [budget] { return budget->curve(kShownBudgets); };  // makes no trial
   return answer;
 }
 

@@ -286,6 +286,7 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
   return {.budget_bytes = budget_bytes,
           .reserved_bytes = reserved_bytes(point),
           .unlimited_bytes = reserved_bytes(0),
+          .least_bytes = bytes_of(curve_.back()),
           .seconds = steps_.front()->seconds(),
           .extra_seconds = extra_seconds,
           .recomputed = savings ? made_again(*savings) : 0,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ struct BudgetAnswer {
   std::uint64_t budget_bytes = 0;
   std::uint64_t reserved_bytes = 0;   // by the step within the budget
   std::uint64_t unlimited_bytes = 0;  // reserved by the step that recomputes nothing
+  std::uint64_t least_bytes = 0;      // of the smallest step that was found, in program order
   double seconds = 0;                 // of the step that recomputes nothing
   double extra_seconds = 0;           // of recomputed values, early sums and smaller engines
   double bound_seconds = 0;           // no step within the budget has fewer extra seconds
@@ -37,8 +39,10 @@ struct BudgetAnswer {
   Savings savings;                    // null: none
   EngineNames engines = {};           // smaller ones than the rule's
   std::string seconds_source;
-  double planning_seconds = 0;    // with the curve's
-  std::vector<BudgetStep> curve;  // that the step was chosen from; empty unless asked for
+  double planning_seconds = 0;
+  // Computes the curve that the step was chosen from. Its bounds take up to a second a point, so
+  // only a page asks for it. Null in a dry run.
+  std::function<std::vector<BudgetStep>()> curve;
 
   double overhead() const { return extra_seconds / seconds; }
   double bound() const { return bound_seconds / seconds; }

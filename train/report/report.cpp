@@ -137,7 +137,7 @@ Json process_json(const ProcessSummary& summary) {
 // Points are [bytes, share of a step that it takes longer, bound of that share].
 Json budget_json(const BudgetAnswer& budget) {
   Json points = Json::array();
-  for (const BudgetStep& step : budget.curve) {
+  for (const BudgetStep& step : budget.curve()) {
     points.push_back({step.bytes, number(step.overhead), number(step.bound)});
   }
   return {{"budget", budget.budget_bytes},

@@ -101,7 +101,7 @@ std::uint64_t all_kept(const TrainOptions& options) {
 std::uint64_t half_way(const TrainOptions& options) {
   const BudgetAnswer answer =
       *TextRun(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
-  return (answer.unlimited_bytes + answer.curve.back().bytes) / 2;
+  return (answer.unlimited_bytes + answer.least_bytes) / 2;
 }
 
 // The least budget that is not refused, in pages.
