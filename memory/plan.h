@@ -11,14 +11,14 @@ namespace skyline {
 // An offset for each request of a trace, in the trace's order.
 struct Plan {
   std::vector<std::uint64_t> offsets = {};
-  std::uint64_t peak = 0;         // bytes: max(offset + rounded size)
+  std::uint64_t peak = 0;         // bytes: max(offset + planned_bytes())
   std::uint64_t lower_bound = 0;  // bytes: the maximum in use at one tick
   // Bytes: no plan for the trace has a lower peak. At least the lower bound, more if a planner
   // proved it; a smaller capacity is proved impossible.
   std::uint64_t proved_bound = 0;
-  std::uint64_t alignment = kAlignmentBytes;
-  std::string planner = {};     // e.g. "best-fit"
-  bool proved_optimal = false;  // the peak is the proved bound
+  std::uint64_t alignment = kAlignmentBytes;  // of all blocks, unless the trace states others
+  std::string planner = {};                   // e.g. "best-fit"
+  bool proved_optimal = false;                // the peak is the proved bound
   std::uint64_t seed = 0;
   double seconds = 0;             // spent planning
   double validation_seconds = 0;  // spent by the validator afterwards; 0: not measured

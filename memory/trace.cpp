@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "memory/errors.h"
 
@@ -27,13 +28,13 @@ std::vector<Change> changes_in_order(const Trace& trace, std::uint64_t alignment
   require_sound(trace);
   std::vector<Change> changes;
   changes.reserve(2 * (trace.size() + trace.gaps.size()));
-  for (const TraceBlock& block : trace.blocks) {
-    const std::uint64_t bytes = align_checked(block.bytes, alignment);
-    changes.push_back({block.lower, true, bytes});
-    changes.push_back({block.upper, false, bytes});
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const std::uint64_t bytes = planned_bytes(trace, i, alignment);
+    changes.push_back({trace.blocks[i].lower, true, bytes});
+    changes.push_back({trace.blocks[i].upper, false, bytes});
   }
   for (const TraceGap& gap : trace.gaps) {
-    const std::uint64_t bytes = align_checked(trace.blocks[gap.block].bytes, alignment);
+    const std::uint64_t bytes = planned_bytes(trace, gap.block, alignment);
     changes.push_back({gap.lower, false, bytes});
     changes.push_back({gap.upper, true, bytes});
   }
@@ -63,6 +64,11 @@ void require_sound_gaps(const Trace& trace) {
   }
 }
 
+void require_alignment(std::uint64_t alignment) {
+  if (alignment > 0 && alignment <= kMaxBytes) return;
+  refuse(fmt::format("got alignment {}, expected 1 to {}", alignment, kMaxBytes));
+}
+
 void require_as_many(std::size_t count, const Trace& trace, const char* what) {
   if (count == 0 || count == trace.size()) return;
   refuse(fmt::format("got {} {} for {} blocks", count, what, trace.size()));
@@ -83,6 +89,8 @@ void require_sound(const Trace& trace) {
   require_as_many(trace.ids.size(), trace, "ids");
   require_as_many(trace.tags.size(), trace, "tags");
   require_as_many(trace.fixed_offsets.size(), trace, "fixed offsets");
+  require_as_many(trace.alignments.size(), trace, "alignments");
+  for (const std::uint64_t alignment : trace.alignments) require_alignment(alignment);
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const TraceBlock& block = trace.blocks[i];
     if (block.lower < block.upper) continue;
@@ -93,15 +101,26 @@ void require_sound(const Trace& trace) {
 }
 
 std::uint64_t align_checked(std::uint64_t bytes, std::uint64_t alignment) {
-  if (alignment == 0 || alignment > kMaxBytes) {
-    refuse(fmt::format("got alignment {}, expected 1 to {}", alignment, kMaxBytes));
-  }
+  require_alignment(alignment);
   const std::uint64_t aligned_bytes = align_request(bytes, alignment);
   if (aligned_bytes > kMaxBytes) {
     refuse(fmt::format("{} bytes rounded up to a multiple of {} exceed {}", bytes, alignment,
                        kMaxBytes));
   }
   return aligned_bytes;
+}
+
+std::uint64_t planned_bytes(const Trace& trace, std::size_t block, std::uint64_t alignment) {
+  const std::uint64_t bytes = trace.blocks[block].bytes;
+  if (trace.alignments.empty() && alignment != 1) return align_checked(bytes, alignment);
+  if (bytes > kMaxBytes) refuse(fmt::format("got {} bytes, expected at most {}", bytes, kMaxBytes));
+  return bytes;
+}
+
+std::uint64_t common_alignment(const Trace& trace, std::uint64_t otherwise) {
+  if (trace.alignments.empty()) return otherwise;
+  return std::accumulate(trace.alignments.begin(), trace.alignments.end(), std::uint64_t{0},
+                         std::gcd<std::uint64_t, std::uint64_t>);
 }
 
 std::uint64_t lower_bound_bytes(const Trace& trace, std::uint64_t alignment) {

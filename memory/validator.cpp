@@ -28,12 +28,15 @@ std::string fault_of_block(const Trace& trace, const Plan& plan, std::size_t ind
     return fmt::format("block {} has the empty lifetime [{}, {})", name(), block.lower,
                        block.upper);
   }
-  if (offset % plan.alignment != 0) {
+  const bool own = !trace.alignments.empty();  // and then no size is rounded
+  const std::uint64_t alignment = own ? trace.alignments[index] : plan.alignment;
+  if (offset % alignment != 0) {
     return fmt::format("block {} begins at {}, which is not a multiple of {}", name(), offset,
-                       plan.alignment);
+                       alignment);
   }
-  const std::uint64_t bytes = std::max<std::uint64_t>(block.bytes, 1);
-  const std::uint64_t slack = (plan.alignment - bytes % plan.alignment) % plan.alignment;
+  const bool rounds = !own && alignment > 1;
+  const std::uint64_t bytes = rounds ? std::max<std::uint64_t>(block.bytes, 1) : block.bytes;
+  const std::uint64_t slack = rounds ? (alignment - bytes % alignment) % alignment : 0;
   if (bytes > kLimit || slack > kLimit - bytes || offset > kLimit - bytes - slack) {
     return fmt::format("block {} of {} bytes at {} ends beyond {}", name(), block.bytes, offset,
                        kLimit);
@@ -63,7 +66,9 @@ std::string fault_of_gaps(const Trace& trace, std::vector<Placed>& placed) {
     late.lower = gap.upper;
     placed.push_back(late);
   }
-  std::erase_if(placed, [](const Placed& part) { return part.lower == part.upper; });
+  std::erase_if(placed, [](const Placed& part) {
+    return part.lower == part.upper || part.begin == part.end;
+  });
   return {};
 }
 
@@ -93,8 +98,15 @@ Validity validate(const Trace& trace, const Plan& plan) {
     return {.reason = fmt::format("the plan has {} offsets for {} blocks", plan.offsets.size(),
                                   trace.size())};
   }
-  if (plan.alignment == 0 || plan.alignment > kLimit) {
-    return {.reason = fmt::format("the plan's alignment is {}", plan.alignment)};
+  std::vector<std::uint64_t> alignments = trace.alignments;
+  alignments.push_back(plan.alignment);
+  for (const std::uint64_t alignment : alignments) {
+    if (alignment > 0 && alignment <= kLimit) continue;
+    return {.reason = fmt::format("the plan's alignment is {}", alignment)};
+  }
+  if (!trace.alignments.empty() && trace.alignments.size() != trace.size()) {
+    return {.reason = fmt::format("the trace has {} alignments for {} blocks",
+                                  trace.alignments.size(), trace.size())};
   }
   Validity verdict;
   std::vector<Placed> placed(trace.size());

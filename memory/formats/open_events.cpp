@@ -88,7 +88,7 @@ OpenedEvents open_events(std::istream& in, std::string_view source, const OpenOp
     return {std::make_unique<RmmLogReader>(in, source, std::move(head)), format};
   }
   if (format == EventFormat::kMiniMalloc) {
-    Trace trace = read_trace_csv(in, source, std::move(head)).trace;
+    Trace trace = read_trace_csv(in, source, std::move(head));
     return {std::make_unique<TraceEventReader>(std::move(trace), source), format};
   }
   if (format == EventFormat::kSnapshot) {

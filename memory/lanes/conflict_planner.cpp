@@ -60,8 +60,8 @@ class ConflictPlanner {
  public:
   ConflictPlanner(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options)
       : trace_(trace), conflicts_(conflicts) {
-    for (const TraceBlock& block : trace.blocks) {
-      bytes_.push_back(align_request(block.bytes, options.alignment));
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      bytes_.push_back(planned_bytes(trace, i, options.alignment));
       units_.push_back(bytes_.back() / options.alignment);
     }
     best_.alignment = options.alignment;

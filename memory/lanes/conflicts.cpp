@@ -30,7 +30,7 @@ BlockOps block_ops(const SimulatedStep& step, const HappensBefore& order) {
 std::vector<OpId> users_of_bytes(const SimulatedStep& step, const Plan& plan, const BlockOps& ops,
                                  std::size_t block) {
   const auto end = [&](std::size_t of) {
-    return plan.offsets[of] + align_request(step.trace.blocks[of].bytes, plan.alignment);
+    return plan.offsets[of] + planned_bytes(step.trace, of, plan.alignment);
   };
   std::vector<OpId> users;
   for (std::size_t early = 0; early < block; ++early) {

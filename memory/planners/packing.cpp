@@ -97,17 +97,28 @@ void renumber(const Trace& trace, Packing& out) {
   renumber_sparse(trace, first, out);
 }
 
+// Returns the alignments that the trace states, or an empty list if `common` can serve all: then
+// blocks that lie on top of each other are aligned of themselves.
+std::vector<std::uint64_t> alignments_of(const Trace& trace, std::uint64_t& common) {
+  if (trace.alignments.empty()) return {};
+  common = trace.alignments.front();
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (trace.alignments[i] == common && trace.blocks[i].bytes % common == 0) continue;
+    common = 1;
+    return trace.alignments;
+  }
+  return {};
+}
+
 // Returns the fixed offsets, or an empty list if there are none.
-std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t alignment) {
+std::vector<std::uint64_t> fixed_offsets(const Trace& trace, const Packing& packing) {
   if (!trace.has_fixed_offsets()) return {};
   std::vector<std::uint64_t> fixed(trace.size(), kNotFixed);
   for (std::size_t i = 0; i < trace.size(); ++i) {
     if (!trace.fixed_offsets[i]) continue;
     fixed[i] = *trace.fixed_offsets[i];
-    if (fixed[i] % alignment == 0 &&
-        fixed[i] <= kMaxAddress - align_checked(trace.blocks[i].bytes, alignment)) {
-      continue;
-    }
+    const std::uint64_t alignment = trace.alignment(i, packing.alignment);
+    if (fixed[i] % alignment == 0 && fixed[i] <= kMaxAddress - packing.bytes[i]) continue;
     throw TraceError({.source = "trace",
                       .field = "offset",
                       .problem = fmt::format(
@@ -117,25 +128,55 @@ std::vector<std::uint64_t> fixed_offsets(const Trace& trace, std::uint64_t align
   return fixed;
 }
 
-std::uint64_t most_alive(const Packing& packing) {
-  __extension__ using Wide = __int128;  // holds 2^30 blocks of 2^63 bytes
+__extension__ using Wide = __int128;  // holds 2^30 blocks of 2^63 bytes
+
+// Returns the most bytes in use at one tick, if each block has `bytes_of` it.
+template <class BytesOf>
+Wide most_alive(const Packing& packing, BytesOf bytes_of) {
   std::vector<Wide> change(packing.ticks.size(), 0);
-  for (std::size_t i = 0; i < packing.size(); ++i) {
-    change[static_cast<std::size_t>(packing.lower[i])] += packing.bytes[i];
-    change[static_cast<std::size_t>(packing.upper[i])] -= packing.bytes[i];
+  for (BlockIndex i = 0; i < packing.size(); ++i) {
+    change[static_cast<std::size_t>(packing.lower[i])] += bytes_of(i);
+    change[static_cast<std::size_t>(packing.upper[i])] -= bytes_of(i);
   }
   for (const PackingGap& gap : packing.gaps) {
-    change[static_cast<std::size_t>(gap.lower)] -= packing.bytes[gap.block];
-    change[static_cast<std::size_t>(gap.upper)] += packing.bytes[gap.block];
+    change[static_cast<std::size_t>(gap.lower)] -= bytes_of(gap.block);
+    change[static_cast<std::size_t>(gap.upper)] += bytes_of(gap.block);
   }
   Wide alive = 0, most = 0;
   for (const Wide bytes : change) most = std::max(most, alive += bytes);
+  return most;
+}
+
+std::uint64_t lower_bound_of(const Packing& packing) {
+  const Wide most = most_alive(packing, [&packing](BlockIndex i) { return packing.bytes[i]; });
   if (most > static_cast<Wide>(kMaxAddress)) {
     throw TraceError(
         {.source = "trace",
          .problem = fmt::format("the bytes alive at one tick exceed {}", kMaxAddress)});
   }
   return static_cast<std::uint64_t>(most);
+}
+
+// Returns the most bytes that blocks which all begin at multiples of one number need at one tick:
+// each takes whole multiples, except the highest.
+std::uint64_t aligned_bound(const Packing& packing) {
+  constexpr std::size_t kMostNumbers = 16;
+  std::vector<std::uint64_t> numbers = packing.alignments;
+  std::ranges::sort(numbers);
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  if (numbers.size() > kMostNumbers) numbers.resize(kMostNumbers);
+  Wide bound = 0;
+  for (const std::uint64_t number : numbers) {
+    std::uint64_t unused = 0;
+    const Wide most = most_alive(packing, [&](BlockIndex i) -> std::uint64_t {
+      if (packing.alignments[i] % number != 0) return 0;
+      const std::uint64_t whole = align_up(packing.bytes[i], number);
+      unused = std::max(unused, whole - packing.bytes[i]);
+      return whole;
+    });
+    bound = std::max(bound, most - unused);
+  }
+  return static_cast<std::uint64_t>(std::min(bound, static_cast<Wide>(kMaxAddress)));
 }
 
 // Sorts `order` by descending key; stable.
@@ -185,12 +226,14 @@ void sort_by_digit(const std::vector<KeyedIndex>& from, unsigned shift,
 
 Packing::Packing(const Trace& trace, std::uint64_t alignment_bytes) : alignment(alignment_bytes) {
   require_numerable(trace);
+  alignments = alignments_of(trace, alignment);
   bytes.reserve(trace.size());
-  for (const TraceBlock& block : trace.blocks)
-    bytes.push_back(align_checked(block.bytes, alignment));
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    bytes.push_back(planned_bytes(trace, i, alignment));
   renumber(trace, *this);
-  fixed = fixed_offsets(trace, alignment);
-  lower_bound = most_alive(*this);
+  fixed = fixed_offsets(trace, *this);
+  lower_bound = lower_bound_of(*this);
+  proved_bound = std::max(lower_bound, aligned_bound(*this));
 }
 
 std::uint64_t Packing::unit_bytes() const {
@@ -199,6 +242,7 @@ std::uint64_t Packing::unit_bytes() const {
   for (const std::uint64_t offset : fixed) {
     if (offset != kNotFixed) unit = std::gcd(unit, offset);
   }
+  for (const std::uint64_t number : alignments) unit = std::gcd(unit, number);
   return std::max<std::uint64_t>(unit, 1);
 }
 
@@ -207,10 +251,10 @@ Plan to_plan(const Packing& packing, Placement placement, std::string_view name,
   return {.offsets = std::move(placement.offsets),
           .peak = placement.peak,
           .lower_bound = packing.lower_bound,
-          .proved_bound = packing.lower_bound,
+          .proved_bound = packing.proved_bound,
           .alignment = packing.alignment,
           .planner = std::string(placement.out_of_time ? kProgramOrderPlanner : name),
-          .proved_optimal = placement.peak == packing.lower_bound,
+          .proved_optimal = placement.peak == packing.proved_bound,
           .seed = options.seed,
           .out_of_time = placement.out_of_time};
 }

@@ -23,25 +23,33 @@ struct PackingGap {
 };
 
 // A trace as planners see it: rectangles with a fixed place in time. Ticks are renumbered from 0
-// without holes, and sizes are rounded to the alignment. A planner that ignores `gaps` keeps a
+// without holes, and sizes are those of planned_bytes(). A planner that ignores `gaps` keeps a
 // block's bytes for its whole lifetime, which is always valid.
 struct Packing {
   std::vector<std::int32_t> lower, upper;  // half-open, renumbered
-  std::vector<std::uint64_t> bytes;        // rounded
+  std::vector<std::uint64_t> bytes;        // as planned
   std::vector<Tick> ticks;                 // the trace's tick for each renumbered one, ascending
   std::vector<PackingGap> gaps;            // ordered by block, then tick
   std::vector<std::uint64_t> fixed;        // offset to keep, or kNotFixed; empty if none is fixed
-  std::uint64_t lower_bound = 0;           // bytes
-  std::uint64_t alignment = 1;
+  std::uint64_t lower_bound = 0;           // bytes in use at one tick
+  std::uint64_t proved_bound = 0;          // bytes: at least the lower bound, with alignments
+  std::uint64_t alignment = 1;             // of all blocks; all sizes are multiples of it
+  std::vector<std::uint64_t> alignments;   // of each block; empty if one alignment serves all
 
-  // Throws TraceError for an unsound trace, a fixed offset that is not a multiple of the alignment,
+  // Throws TraceError for an unsound trace, a fixed offset that is not a multiple of its alignment,
   // a sum beyond 2^63 − 1, or more than 2^30 blocks or gaps. O(n log n); O(n) if the ticks are
   // dense.
   Packing(const Trace& trace, std::uint64_t alignment);
 
   std::size_t size() const { return bytes.size(); }
   bool is_fixed(BlockIndex block) const { return !fixed.empty() && fixed[block] != kNotFixed; }
-  // The greatest common divisor of all sizes and fixed offsets; 1 if there are none. O(n).
+  // Returns the lowest address from `from` on where the block may begin; 2^63 or more if none is
+  // below.
+  std::uint64_t aligned(std::uint64_t from, BlockIndex block) const {
+    return alignments.empty() ? from : align_up(from, alignments[block]);
+  }
+  // The greatest common divisor of all sizes, fixed offsets and alignments; 1 if there are none.
+  // O(n).
   std::uint64_t unit_bytes() const;
 };
 

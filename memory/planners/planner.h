@@ -34,7 +34,7 @@ struct BestFitEvent {
 using BestFitLog = std::vector<BestFitEvent>;
 
 struct PlanOptions {
-  // At least 1; offsets and sizes become multiples of it.
+  // At least 1; offsets and sizes become multiples of it, unless the trace states alignments.
   std::uint64_t alignment = kAlignmentBytes;
   // In bytes. A search stops at the first plan within it, or once its proved bound shows that there
   // is none. It may end with neither (compare peak and proved bound); then its plan is no worse

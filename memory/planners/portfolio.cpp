@@ -25,7 +25,7 @@ class PortfolioSearch {
       : packing_(packing),
         options_(options),
         budget_(packing, options, deadline),
-        proved_bound_(packing.lower_bound),
+        proved_bound_(packing.proved_bound),
         fallback_(fallback_placement(packing, first_deadline(packing, deadline))) {}
 
   bool settled() const {

@@ -38,7 +38,7 @@ Deadline Deadline::part(double share) const {
 }
 
 SearchBudget::SearchBudget(const Packing& packing, const PlanOptions& options, const Deadline& end)
-    : good_enough_bytes(std::max(packing.lower_bound, options.capacity.value_or(0))),
+    : good_enough_bytes(std::max(packing.proved_bound, options.capacity.value_or(0))),
       capacity(options.capacity),
       placements(kPlacements),
       deadline(end),

@@ -70,7 +70,7 @@ inline constexpr std::uint64_t kPassCost = 128;  // of starting a pass, in place
 // Says when a search must end, and how many threads it may use.
 struct SearchBudget {
   using Clock = SearchClock;
-  std::uint64_t good_enough_bytes = 0;  // lower bound, or the capacity if larger
+  std::uint64_t good_enough_bytes = 0;  // proved bound, or the capacity if larger
   std::optional<std::uint64_t> capacity = {};
   std::uint64_t placements = 0;  // limit in blocks × passes; ignored if there is a time limit
   Deadline deadline;

@@ -90,7 +90,7 @@ py::dict check_offsets(const Trace& trace, std::vector<std::uint64_t> offsets,
                .lower_bound = lower_bound_bytes(trace, alignment),
                .alignment = alignment};
   for (std::size_t i = 0; i < std::min(trace.size(), claimed.offsets.size()); ++i) {
-    const std::uint64_t end = claimed.offsets[i] + align_checked(trace.blocks[i].bytes, alignment);
+    const std::uint64_t end = claimed.offsets[i] + planned_bytes(trace, i, alignment);
     claimed.peak = std::max(claimed.peak, end);
   }
   claimed.proved_bound = claimed.lower_bound;
@@ -302,7 +302,7 @@ PYBIND11_MODULE(_memory, module) {
   raise_value_errors();
   py::class_<Trace>(module, "Trace")
       .def(py::init(&trace_from), py::arg("lower"), py::arg("upper"), py::arg("size"),
-           py::arg("offset"), py::arg("gaps"));
+           py::arg("offset"), py::arg("gaps"), py::arg("alignment"));
   py::class_<PlanOptions>(module, "PlanOptions")
       .def(py::init([](std::uint64_t alignment, std::optional<std::uint64_t> capacity,
                        std::optional<double> time_limit, std::uint64_t seed, int threads) {

@@ -41,11 +41,11 @@ py::bytes bytes_of(const std::vector<Value>& rows, Of of) {
 }  // namespace
 
 Trace trace_from(const py::buffer& lower, const py::buffer& upper, const py::buffer& size,
-                 const py::buffer& offset, const py::buffer& gaps) {
+                 const py::buffer& offset, const py::buffer& gaps, const py::buffer& alignment) {
   const py::buffer_info infos[] = {lower.request(), upper.request(), size.request(),
-                                   offset.request(), gaps.request()};
+                                   offset.request(), gaps.request(), alignment.request()};
   const auto lowers = column(infos[0]), uppers = column(infos[1]), sizes = column(infos[2]),
-             offsets = column(infos[3]), gap_rows = column(infos[4]);
+             offsets = column(infos[3]), gap_rows = column(infos[4]), alignments = column(infos[5]);
   Trace trace;
   trace.blocks.reserve(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -61,6 +61,12 @@ Trace trace_from(const py::buffer& lower, const py::buffer& upper, const py::buf
     if (offsets[i] == -1) continue;
     require_not_negative(offsets[i], i, "offset");
     trace.fixed_offsets.back() = static_cast<std::uint64_t>(offsets[i]);
+  }
+  for (std::size_t i = 0; i < alignments.size(); ++i) {
+    if (alignments[i] < 1) {
+      refuse(i, "alignment", fmt::format("got {}, expected at least 1", alignments[i]));
+    }
+    trace.alignments.push_back(static_cast<std::uint64_t>(alignments[i]));
   }
   for (std::size_t i = 0; i + 2 < gap_rows.size(); i += 3) {
     trace.gaps.push_back({static_cast<std::size_t>(gap_rows[i]), gap_rows[i + 1], gap_rows[i + 2]});
@@ -83,7 +89,6 @@ py::dict answer_of(const Plan& plan) {
   answer["lower_bound"] = plan.lower_bound;
   answer["proved_bound"] = plan.proved_bound;
   answer["proved_optimal"] = plan.proved_optimal;
-  answer["alignment"] = plan.alignment;
   answer["planner"] = plan.planner;
   answer["seconds"] = plan.seconds;
   answer["out_of_time"] = plan.out_of_time;

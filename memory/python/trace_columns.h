@@ -11,11 +11,12 @@ namespace skyline {
 // NumPy reads in place. So the module works with every version of NumPy.
 
 // Makes a trace of arrays of equal length, one row a block. `offset` has those to be kept (-1:
-// free), or no rows; `gaps` has block, lower and upper of one gap after the other. Throws
-// TraceError, naming the row, for an empty lifetime and for a negative number.
+// free), or no rows; `gaps` has block, lower and upper of one gap after the other; `alignment` has
+// each block's, or no rows. Throws TraceError, naming the row, for an empty lifetime and for a
+// number that is too small.
 Trace trace_from(const pybind11::buffer& lower, const pybind11::buffer& upper,
                  const pybind11::buffer& size, const pybind11::buffer& offset,
-                 const pybind11::buffer& gaps);
+                 const pybind11::buffer& gaps, const pybind11::buffer& alignment);
 
 // Returns the columns lower, upper and size of a trace.
 pybind11::dict columns_of(const Trace& trace);

@@ -28,7 +28,7 @@ PairModel::PairModel(const Packing& packing, std::string_view name, const PairMo
       name_(name),
       packer_(packing),
       unit_(packing.unit_bytes()),
-      bound_(packing.lower_bound) {
+      bound_(packing.proved_bound) {
   require_at_most(name_, "blocks", packing.size(), limits.blocks);
   find_pairs();
   require_at_most(name_, "pairs of blocks in use at the same tick", pairs_.size(), limits.pairs);
@@ -120,6 +120,7 @@ class PairProgram {
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       program_.add_row(Terms{{static_cast<int>(i), 1}, {u, -1}}, -size(i));
     }
+    for (BlockIndex i = 0; i < pairs_.blocks(); ++i) align(i);
     for (const auto& [first, second] : pairs_.pairs()) separate(first, second);
   }
 
@@ -136,6 +137,14 @@ class PairProgram {
 
  private:
   using Terms = IntegerProgram::Terms;
+
+  // Adds x_i = alignment × a whole number.
+  void align(BlockIndex block) {
+    const auto alignment = static_cast<double>(pairs_.alignment_units(block));
+    if (alignment == 1) return;
+    const int times = program_.add_whole_column(0, most_ / alignment);
+    program_.add_equation(Terms{{static_cast<int>(block), 1}, {times, -alignment}}, 0);
+  }
 
   void separate(BlockIndex first, BlockIndex second) {
     const auto i = static_cast<int>(first), j = static_cast<int>(second);
@@ -199,12 +208,16 @@ class Question {
   }
 
   z3::check_result ask(std::uint64_t peak_units, const Deadline& deadline) {
-    z3::solver solver(context_, "QF_IDL");
+    z3::solver solver(context_, pairs_.has_alignments() ? "QF_LIA" : "QF_IDL");
     limit(solver, deadline);
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       const z3::expr lowest = number(pairs_.is_fixed(i) ? pairs_.fixed_units(i) : 0);
       solver.add(pairs_.is_fixed(i) ? x(i) == lowest : x(i) >= lowest);
       solver.add(x(i) <= number(peak_units) - number(pairs_.size_units(i)));
+      if (const std::uint64_t alignment = pairs_.alignment_units(i); alignment > 1) {
+        solver.add(x(i) ==
+                   number(alignment) * context_.int_const(("times" + std::to_string(i)).c_str()));
+      }
     }
     for (const auto& [i, j] : pairs_.pairs()) solver.add(below(i, j) || below(j, i));
     const std::stop_callback interrupt(

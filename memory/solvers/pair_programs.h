@@ -38,6 +38,11 @@ class PairModel {
   std::uint64_t size_units(BlockIndex block) const { return packing_.bytes[block] / unit_; }
   bool is_fixed(BlockIndex block) const { return packing_.is_fixed(block); }
   std::uint64_t fixed_units(BlockIndex block) const { return packing_.fixed[block] / unit_; }
+  // Offsets must be multiples of it; 1 if units are too large to say.
+  std::uint64_t alignment_units(BlockIndex block) const {
+    return has_alignments() ? packing_.alignments[block] / unit_ : 1;
+  }
+  bool has_alignments() const { return !rounds_ && !packing_.alignments.empty(); }
   // At most what any plan's peak counts.
   std::uint64_t bound_units() const { return (bound_ + (rounds_ ? 0 : unit_ - 1)) / unit_; }
   std::uint64_t peak_units() const { return best_.peak / unit_; }

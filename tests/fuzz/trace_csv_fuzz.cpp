@@ -15,19 +15,19 @@ void require(bool holds) {
 
 void require_same(const skyline::Trace& back, const skyline::Trace& trace) {
   require(back.blocks == trace.blocks && back.tags == trace.tags && back.gaps == trace.gaps);
+  require(back.alignments == trace.alignments);
   for (std::size_t i = 0; i < trace.size(); ++i) require(back.id(i) == trace.id(i));
 }
 
 void check_trace(const std::string& text) {
   std::istringstream in(text);
-  const skyline::CsvTrace csv = skyline::read_trace_csv(in, "fuzz");
-  skyline::require_sound(csv.trace);
+  const skyline::Trace trace = skyline::read_trace_csv(in, "fuzz");
+  skyline::require_sound(trace);
   std::stringstream copy;
-  skyline::write_trace_csv(copy, csv.trace, csv.alignment);
-  const skyline::CsvTrace back = skyline::read_trace_csv(copy, "copy");
-  require_same(back.trace, csv.trace);
-  require(back.trace.fixed_offsets == csv.trace.fixed_offsets);
-  if (csv.trace.size() > 0) require(back.alignment == csv.alignment);
+  skyline::write_trace_csv(copy, trace);
+  const skyline::Trace back = skyline::read_trace_csv(copy, "copy");
+  require_same(back, trace);
+  require(back.fixed_offsets == trace.fixed_offsets);
 }
 
 void check_plan(const std::string& text) {

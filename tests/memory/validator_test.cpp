@@ -162,15 +162,13 @@ TEST(Validate, AgreesWithComparingEveryPair) {
     Plan plan{.lower_bound = lower_bound_bytes(trace, 1), .alignment = 1};
     for (std::size_t i = 0; i < trace.size(); ++i) plan.offsets.push_back(random() % 10);
     bool overlap = false;
-    const auto end = [&](std::size_t i) {
-      return plan.offsets[i] + align_checked(trace.blocks[i].bytes, 1);
-    };
+    const auto end = [&](std::size_t i) { return plan.offsets[i] + trace.blocks[i].bytes; };
     for (std::size_t i = 0; i < trace.size(); ++i) {
       plan.peak = std::max(plan.peak, end(i));
       for (std::size_t j = 0; j < i; ++j) {
         overlap |= trace.blocks[i].lower < trace.blocks[j].upper &&
-                   trace.blocks[j].lower < trace.blocks[i].upper && plan.offsets[i] < end(j) &&
-                   plan.offsets[j] < end(i);
+                   trace.blocks[j].lower < trace.blocks[i].upper &&
+                   std::max(plan.offsets[i], plan.offsets[j]) < std::min(end(i), end(j));
       }
     }
     ASSERT_EQ(validate(trace, plan).valid, !overlap) << "seed " << seed;
@@ -178,6 +176,21 @@ TEST(Validate, AgreesWithComparingEveryPair) {
   }
   EXPECT_GT(valid, 1000) << "both verdicts must occur";
   EXPECT_LT(valid, 19000);
+}
+
+TEST(Validate, TakesTheAlignmentsThatATraceStates) {
+  const Trace trace{.blocks = {{0, 5, 10}, {0, 5, 10}, {0, 5, 0}}, .alignments = {64, 8, 4}};
+  Plan plan{.offsets = {0, 16, 4}, .peak = 26, .lower_bound = 20, .proved_bound = 26};
+  EXPECT_EQ(reason(trace, plan), "") << "0 bytes share none, and no size is rounded";
+  plan.offsets[2] = 2;
+  EXPECT_EQ(reason(trace, plan), "block 2 begins at 2, which is not a multiple of 4");
+  plan.offsets = {0, 8, 0};
+  EXPECT_THAT(reason(trace, plan), HasSubstr("share bytes [8, 10)"));
+  Trace short_of_one = trace;
+  short_of_one.alignments.pop_back();
+  EXPECT_EQ(reason(short_of_one, plan), "the trace has 2 alignments for 3 blocks");
+  short_of_one.alignments.push_back(0);
+  EXPECT_EQ(reason(short_of_one, plan), "the plan's alignment is 0");
 }
 
 }  // namespace

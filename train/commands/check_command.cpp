@@ -96,20 +96,21 @@ constexpr int kNotSettledExit = 3;
 constexpr std::string_view kVerifier = "exact";
 
 // Takes lifetimes, sizes, gaps and fixed offsets from the trace, never from the plan's file.
-PlanCheck check_plan(const CheckOptions& options, const CsvTrace& trace, const CsvPlan& csv) {
-  // Either file may give an alignment; the stricter one counts.
-  const std::uint64_t alignment =
-      options.alignment.value_or(std::max(trace.alignment, csv.plan.alignment));
+PlanCheck check_plan(const CheckOptions& options, Trace& trace, const CsvPlan& csv) {
+  // A trace without alignments takes the plan's: `plan --alignment` writes it there only.
+  const std::uint64_t planned = common_alignment(csv.trace, 1);
+  const Trace of_file = trace;
+  if (options.alignment) trace.alignments.clear();
   PlanCheck check{.claims = csv.certificate};
   try {
-    check.plan = match_plan(csv, trace.trace, alignment);
-    const Validity verdict = validate(trace.trace, *check.plan);
+    check.plan = match_plan(csv, trace, options.alignment.value_or(planned));
+    const Validity verdict = validate(trace, *check.plan);
     check.reason = verdict.reason;
     if (verdict.valid || verdict.peak > 0) check.peak = verdict.peak;
     if (!verdict.valid || !csv.certificate) return check;
-    // A certificate holds for the alignment of its own file.
-    check.reason = fault_of_certificate(*csv.certificate, trace.trace,
-                                        match_plan(csv, trace.trace, csv.plan.alignment));
+    // A certificate holds for the alignments of the files.
+    check.reason =
+        fault_of_certificate(*csv.certificate, of_file, match_plan(csv, of_file, planned));
   } catch (const PlanMismatch& mismatch) {
     check.reason = mismatch.what();
   } catch (const TraceError& error) {  // a sum above 2^63 − 1 with this alignment
@@ -179,13 +180,13 @@ CommandResult run(const CheckOptions& options) {
   if (options.trace == "-" && options.plan == "-") {
     throw UsageError("only one of TRACE and PLAN can be standard input");
   }
-  CsvTrace trace = load_trace(options.trace);
-  if (options.ignore_offsets) trace.trace.fixed_offsets.clear();
+  Trace trace = load_trace(options.trace);
+  if (options.ignore_offsets) trace.fixed_offsets.clear();
   if (options.time_limit_seconds && !options.verify) {
     throw UsageError("--time-limit is for --verify");
   }
   PlanCheck check = check_plan(options, trace, load_plan(options.plan));
-  if (options.verify) verify(options, trace.trace, check);
+  if (options.verify) verify(options, trace, check);
   return {
       .json = json_text(value_of(check)), .text = text_of(check), .exit_code = exit_code_of(check)};
 }
@@ -198,7 +199,7 @@ CommandRun declare_check(OptionList& list) {
   list.add("PLAN", path(options->plan), "CSV of the plan: the trace with an offset column",
            kRequired);
   list.add("--alignment", bytes(options->alignment),
-           "Offsets must be multiples of it (default: the files' column, else 1 B)");
+           "All offsets must be multiples of it (default: each of its own in the files' column)");
   list.add("--ignore-offsets", flag(options->ignore_offsets),
            "Let the plan move blocks that TRACE gives an offset");
   list.add(

@@ -61,27 +61,28 @@ void check_options(const PlanCommandOptions& options) {
   }
 }
 
-CsvTrace wanted_trace(const PlanCommandOptions& options) {
-  CsvTrace csv = load_trace(options.trace);
-  if (options.ignore_offsets) csv.trace.fixed_offsets.clear();
-  if (options.explanation.empty()) return csv;
-  if (csv.trace.size() > kMostExplainedBlocks) {
+Trace wanted_trace(const PlanCommandOptions& options) {
+  Trace trace = load_trace(options.trace);
+  if (options.ignore_offsets) trace.fixed_offsets.clear();
+  if (options.alignment) trace.alignments.clear();
+  if (options.explanation.empty()) return trace;
+  if (trace.size() > kMostExplainedBlocks) {
     throw UsageError(fmt::format("--explain takes traces of up to {} blocks, this one has {}",
-                                 kMostExplainedBlocks, csv.trace.size()));
+                                 kMostExplainedBlocks, trace.size()));
   }
-  if (csv.trace.has_fixed_offsets()) {
+  if (trace.has_fixed_offsets()) {
     throw UsageError("--explain needs a trace without fixed offsets; see --ignore-offsets");
   }
-  return csv;
+  return trace;
 }
 
 std::string name_of(const fs::path& trace) {
   return trace == "-" ? "standard input" : trace.filename().string();
 }
 
-PlanResult answer_for(const PlanCommandOptions& options, const CsvTrace& csv) {
-  PlanRequest question{.trace = csv.trace, .planner = options.planner};
-  question.options.alignment = options.alignment.value_or(csv.alignment);
+PlanResult answer_for(const PlanCommandOptions& options, const Trace& trace) {
+  PlanRequest question{.trace = trace, .planner = options.planner};
+  question.options.alignment = options.alignment.value_or(1);
   question.options.capacity = options.capacity;
   question.options.seed = static_cast<std::uint64_t>(options.seed);
   question.options.threads = static_cast<int>(options.threads);
@@ -138,8 +139,8 @@ void write_files(const PlanCommandOptions& options, const Trace& trace, const Pl
 
 CommandResult run(const PlanCommandOptions& options, Console& console) {
   check_options(options);
-  const CsvTrace csv = wanted_trace(options);
-  const PlanResult answer = answer_for(options, csv);
+  const Trace trace = wanted_trace(options);
+  const PlanResult answer = answer_for(options, trace);
   CommandResult result{.json = json_text(value_of(answer)), .text = answer.text()};
   result.exit_code = answer.feasible().value_or(false) ? 0 : 1;
   if (!answer.plan) {
@@ -147,10 +148,10 @@ CommandResult run(const PlanCommandOptions& options, Console& console) {
                             answer.lower_bound, *answer.capacity));
     return result;
   }
-  write_files(options, csv.trace, *answer.plan, console);
+  write_files(options, trace, *answer.plan, console);
   constexpr int kLabelColumns = 20, kRows = 16;
   const int columns = std::clamp(console.facts().width - kLabelColumns, 20, 100);
-  result.text += "\n" + plan_map(csv.trace, *answer.plan, columns, kRows, console.facts().colour);
+  result.text += "\n" + plan_map(trace, *answer.plan, columns, kRows, console.facts().colour);
   return result;
 }
 
@@ -174,7 +175,8 @@ void add_search_options(OptionList& list, PlanCommandOptions& options) {
   list.add("--seed", integer(options.seed, 0, std::numeric_limits<std::int64_t>::max()),
            "Seed of the randomized planners");
   list.add("--alignment", bytes(options.alignment),
-           "Round sizes and offsets up to multiples of it (default: the trace's column, else 1 B)");
+           "Round all sizes and offsets up to multiples of it (default: each block begins at a "
+           "multiple of its own in the trace's column, and no size is rounded)");
   list.add("--ignore-offsets", flag(options.ignore_offsets),
            "Plan all blocks anew instead of keeping the offsets of the file");
 }

@@ -34,7 +34,7 @@ auto load_file(const std::filesystem::path& path, Read read) {
 
 }  // namespace
 
-CsvTrace load_trace(const std::filesystem::path& path) {
+Trace load_trace(const std::filesystem::path& path) {
   return load_file(
       path, [](std::istream& in, const std::string& name) { return read_trace_csv(in, name); });
 }

@@ -33,9 +33,9 @@ CsvPlan fixed_part(const Trace& trace, std::uint64_t alignment) {
     if (!offset) continue;
     part.trace.blocks.push_back(trace.blocks[i]);
     part.trace.ids.push_back(trace.id(i));
+    if (!trace.alignments.empty()) part.trace.alignments.push_back(trace.alignments[i]);
     part.plan.offsets.push_back(*offset);
-    part.plan.peak =
-        std::max(part.plan.peak, *offset + align_checked(trace.blocks[i].bytes, alignment));
+    part.plan.peak = std::max(part.plan.peak, *offset + planned_bytes(trace, i, alignment));
   }
   part.plan.lower_bound = lower_bound_bytes(part.trace, alignment);
   return part;
@@ -90,6 +90,15 @@ std::string blocks_line(const PlanResult& answer) {
   if (answer.fixed_blocks > 0) line += fmt::format(", {} at fixed offsets", answer.fixed_blocks);
   if (answer.gaps > 0) line += fmt::format(", {} gaps", answer.gaps);
   return line;
+}
+
+std::string alignment_line(const PlanResult& answer) {
+  const std::string all = format_bytes(answer.alignment);
+  return answer.has_alignments ? all + ", for some blocks more" : all;
+}
+
+bool has_several(const std::vector<std::uint64_t>& alignments) {
+  return std::ranges::adjacent_find(alignments, std::ranges::not_equal_to()) != alignments.end();
 }
 
 std::string optimality(const PlanResult& answer) {
@@ -193,7 +202,7 @@ std::string PlanResult::text() const {
     table.add_row({"feasible", feasibility(*this)});
   }
   if (plan) table.add_row({"planner", planner_line(*this)});
-  table.add_row({"alignment", format_bytes(alignment)});
+  table.add_row({"alignment", alignment_line(*this)});
   table.add_row({"planned in", time_line(*this)});
   if (plan) table.add_row({"checked in", format_seconds(plan->validation_seconds)});
   return table.str();
@@ -206,8 +215,9 @@ PlanResult answer(const PlanRequest& question) {
                     .fixed_blocks = fixed_block_count(question.trace),
                     .gaps = question.trace.gaps.size(),
                     .lower_bound = lower_bound_bytes(question.trace, options.alignment),
-                    .alignment = options.alignment,
+                    .alignment = common_alignment(question.trace, options.alignment),
                     .seed = options.seed,
+                    .has_alignments = has_several(question.trace.alignments),
                     .capacity = options.capacity,
                     .time_limit_seconds = options.time_limit_seconds,
                     .asked_planner = question.planner};

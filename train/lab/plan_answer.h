@@ -21,6 +21,7 @@ struct PlanRequest {
 struct PlanResult {
   std::size_t blocks = 0, fixed_blocks = 0, gaps = 0;
   std::uint64_t lower_bound = 0, alignment = 1, seed = 0;  // lower_bound and alignment in bytes
+  bool has_alignments = false;                             // blocks have several
   std::optional<std::uint64_t> capacity = {};              // bytes
   std::optional<double> time_limit_seconds = {};
   std::string asked_planner = {};  // plan->planner says whose plan it is

@@ -52,8 +52,8 @@ double key_of(const PlanExplanation& explanation, const Trace& trace, std::size_
 PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFitKey key,
                              const BestFitLog& log) {
   PlanExplanation explanation{.key = key};
-  for (const TraceBlock& block : trace.blocks) {
-    explanation.rounded.push_back(align_checked(block.bytes, alignment));
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    explanation.rounded.push_back(planned_bytes(trace, i, alignment));
   }
   for (std::size_t i = 0; i + 1 < log.size(); i += 2) {
     ExplainedStep& step = explanation.steps.emplace_back();

@@ -77,8 +77,7 @@ class Canvas {
     const double ticks = ticks_since_first(last_);
     const auto peak = static_cast<double>(plan.peak);
     const auto offset = static_cast<double>(plan.offsets[index]);
-    const auto bytes =
-        static_cast<double>(align_checked(trace.blocks[index].bytes, plan.alignment));
+    const auto bytes = static_cast<double>(planned_bytes(trace, index, plan.alignment));
     const double width = static_cast<double>(columns_);
     const double height = static_cast<double>(rows_);
     const double left = ticks_since_first(lower) / ticks * width;

@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 void complete(const Trace& trace, std::uint64_t proved, Plan& plan) {
   plan.peak = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    const std::uint64_t bytes = align_checked(trace.blocks[i].bytes, plan.alignment);
+    const std::uint64_t bytes = planned_bytes(trace, i, plan.alignment);
     if (plan.offsets[i] > kMostNumber - bytes) {
       throw TraceError({.source = "plan",
                         .field = "offset",
@@ -34,11 +34,6 @@ void complete(const Trace& trace, std::uint64_t proved, Plan& plan) {
   const bool possible = plan.lower_bound <= proved && proved <= plan.peak;
   plan.proved_bound = possible ? proved : plan.lower_bound;
   plan.proved_optimal = plan.peak == plan.proved_bound;
-}
-
-// Returns the proved bound that the file claims for this alignment; 0 if it claims none.
-std::uint64_t proved_bound_of(const CsvPlan& csv, std::uint64_t alignment) {
-  return csv.certificate && csv.plan.alignment == alignment ? csv.certificate->proved_bound : 0;
 }
 
 std::string described(const TraceBlock& block) {
@@ -57,14 +52,16 @@ class CsvWriter {
 
   void write() {
     const bool has_offsets = plan_ != nullptr || trace_.has_fixed_offsets();
-    out_.print("id,lower,upper,size{}{}{}{}{}\n", alignment_ > 1 ? ",alignment" : "",
+    const bool has_alignments = alignment_ > 1 || !trace_.alignments.empty();
+    out_.print("id,lower,upper,size{}{}{}{}{}\n", has_alignments ? ",alignment" : "",
                trace_.gaps.empty() ? "" : ",gaps",
                trace_.tags.empty() ? "" : ",op,layer,phase,category", has_offsets ? ",offset" : "",
                plan_ != nullptr ? kCertificateHeader : "");
     for (std::size_t i = 0; i < trace_.size(); ++i) {
       const TraceBlock& block = trace_.blocks[i];
-      out_.print("{},{},{},{}", csv_field(trace_.id(i)), block.lower, block.upper, block.bytes);
-      if (alignment_ > 1) out_.print(",{}", alignment_);
+      out_.print("{},{},{},{}", csv_field(trace_.id(i)), block.lower, block.upper,
+                 planned_bytes(trace_, i, alignment_));
+      if (has_alignments) out_.print(",{}", trace_.alignment(i, alignment_));
       if (!trace_.gaps.empty()) write_gaps(i);
       if (!trace_.tags.empty()) write_tag(trace_.tags[i]);
       if (has_offsets) write_offset(i);
@@ -112,10 +109,10 @@ class CsvWriter {
 
 }  // namespace
 
-CsvTrace read_trace_csv(std::istream& in, std::string_view source, std::string head) {
+Trace read_trace_csv(std::istream& in, std::string_view source, std::string head) {
   TraceReader reader(in, source, std::move(head));
   reader.read_trace();
-  return {std::move(reader.trace), reader.alignment};
+  return std::move(reader.trace);
 }
 
 CsvPlan read_plan_csv(std::istream& in, std::string_view source) {
@@ -123,14 +120,14 @@ CsvPlan read_plan_csv(std::istream& in, std::string_view source) {
   reader.read_plan();
   CsvPlan result{.trace = std::move(reader.trace), .certificate = std::move(reader.certificate)};
   result.plan.offsets = std::move(reader.offsets);
-  result.plan.alignment = reader.alignment;
+  result.plan.alignment = 1;
   result.plan.planner = "csv";
   if (result.certificate) {
     if (!result.certificate->planner.empty()) result.plan.planner = result.certificate->planner;
     result.plan.seed = result.certificate->seed;
     result.plan.seconds = result.certificate->seconds;
   }
-  complete(result.trace, proved_bound_of(result, result.plan.alignment), result.plan);
+  complete(result.trace, result.certificate ? result.certificate->proved_bound : 0, result.plan);
   return result;
 }
 
@@ -141,16 +138,21 @@ Plan match_plan(const CsvPlan& csv, const Trace& trace, std::uint64_t alignment)
   Plan plan = csv.plan;
   plan.alignment = alignment;
   plan.offsets.clear();
+  bool is_claimed = csv.certificate.has_value();  // a bound holds for the alignments of its file
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const auto found = index_of.find(trace.id(i));
     if (found == index_of.end()) {
       throw PlanMismatch(fmt::format("the plan has no offset for block {}", trace.id(i)));
     }
     const TraceBlock& planned = csv.trace.blocks[found->second];
-    if (planned != trace.blocks[i]) {
+    const TraceBlock& block = trace.blocks[i];
+    const bool same_bytes =
+        planned.bytes == block.bytes || planned.bytes == planned_bytes(trace, i, alignment);
+    if (planned.lower != block.lower || planned.upper != block.upper || !same_bytes) {
       throw PlanMismatch(fmt::format("block {} is {} in the trace, but {} in the plan", trace.id(i),
-                                     described(trace.blocks[i]), described(planned)));
+                                     described(block), described(planned)));
     }
+    is_claimed &= csv.trace.alignment(found->second, 1) == trace.alignment(i, alignment);
     plan.offsets.push_back(csv.plan.offsets[found->second]);
     index_of.erase(found);
   }
@@ -158,7 +160,7 @@ Plan match_plan(const CsvPlan& csv, const Trace& trace, std::uint64_t alignment)
     if (!index_of.contains(csv.trace.id(i))) continue;
     throw PlanMismatch(fmt::format("block {} of the plan is not in the trace", csv.trace.id(i)));
   }
-  complete(trace, proved_bound_of(csv, alignment), plan);
+  complete(trace, is_claimed ? csv.certificate->proved_bound : 0, plan);
   return plan;
 }
 

@@ -22,6 +22,7 @@ namespace skyline {
 //   lower      first tick of the lifetime; also called start or begin
 //   upper      tick after the lifetime; or column `end`, its last tick: then the upper ticks of
 //              gaps are last ticks, too
+//   alignment  what the block's offset must be a multiple of; empty: 1. The size stays as it is
 //   gaps       ticks in which the block does not need its bytes: LOWER-UPPER, separated by blanks.
 //              LOWER-UPPER@A:B says that bytes [A, B) of the block stay in use: such a gap is
 //              checked and dropped, so the block counts as in use, which is always sound
@@ -30,12 +31,8 @@ namespace skyline {
 // are accepted. `source` names the text in errors. Readers take O(text) and throw TraceError naming
 // source, line and field.
 
-struct CsvTrace {
-  Trace trace;
-  std::uint64_t alignment = 1;  // the largest in column `alignment`; 1 without that column
-};
 // `head` is text already read from the stream.
-CsvTrace read_trace_csv(std::istream& in, std::string_view source, std::string head = {});
+Trace read_trace_csv(std::istream& in, std::string_view source, std::string head = {});
 
 // A plan file's claims about its plan: nine more columns with the names of these members, filled in
 // on one line (the writer takes the first block's) and empty on all others. fault_of_certificate()
@@ -52,7 +49,7 @@ struct PlanCertificate {
 };
 
 // A trace with an offset for each block. Column `offset` is the plan's; the trace fixes nothing.
-// Alignment, peak and lower bound of the plan are computed from the file, never taken from the
+// Peak and lower bound of the plan are computed from the file, never taken from the
 // certificate. Its proved bound is the certificate's if that lies between lower bound and peak,
 // otherwise the lower bound. Without a certificate its planner is "csv".
 struct CsvPlan {
@@ -63,8 +60,9 @@ struct CsvPlan {
 CsvPlan read_plan_csv(std::istream& in, std::string_view source);
 
 // Returns the offsets of `csv` in the order of `trace`, blocks matched by id, with peak, lower
-// bound and proved bound of `trace` under `alignment`. Gaps come from `trace`; those of `csv` are
-// ignored. Throws PlanMismatch if a block is missing on either side or differs in lifetime or size.
+// bound and proved bound of `trace` under `alignment`, which counts if the trace states none. Gaps
+// come from `trace`; those of `csv` are ignored. Throws PlanMismatch if a block is missing on
+// either side or differs in lifetime or size, which the plan's file may have rounded.
 Plan match_plan(const CsvPlan& csv, const Trace& trace, std::uint64_t alignment);
 
 // Counts the blocks with a fixed offset.
@@ -76,8 +74,9 @@ std::uint64_t fixed_block_count(const Trace& trace);
 std::string fault_of_certificate(const PlanCertificate& certificate, const Trace& trace,
                                  const Plan& plan);
 
-// Writes column `alignment` if it is above 1, and gaps, tags and fixed offsets (-1: free) if the
-// trace has some, so that reading returns an equal trace.
+// Writes gaps, tags, alignments and fixed offsets (-1: free) if the trace has some, so that reading
+// returns an equal trace. If it states no alignments and `alignment` is above 1, writes that for
+// each block, and sizes rounded up to it: then any reader plans what Skyline plans.
 void write_trace_csv(const Sink& out, const Trace& trace, std::uint64_t alignment = 1);
 void write_trace_csv(std::ostream& out, const Trace& trace, std::uint64_t alignment = 1);
 // Writes the trace with the plan's offsets and, after them, its certificate, which readers of

@@ -179,6 +179,7 @@ void TraceReader::read_trace() {
   while (next()) {
     if (fixes) read_fixed_offset();
   }
+  drop_alignments_of_one();
 }
 
 void TraceReader::read_plan() {
@@ -188,6 +189,12 @@ void TraceReader::read_plan() {
     offsets.push_back(number(TraceColumn::kOffset));
     if (certified && record_has_certificate()) read_certificate();
   }
+  drop_alignments_of_one();
+}
+
+void TraceReader::drop_alignments_of_one() {
+  const auto is_one = [](std::uint64_t alignment) { return alignment == 1; };
+  if (std::ranges::all_of(trace.alignments, is_one)) trace.alignments.clear();
 }
 
 bool TraceReader::next() {
@@ -195,8 +202,9 @@ bool TraceReader::next() {
   read_id();
   read_block();
   if (has(TraceColumn::kGaps)) read_gaps_of_block();
-  if (!trimmed_cell(field(TraceColumn::kAlignment)).empty()) {
-    alignment = std::max(alignment, number(TraceColumn::kAlignment, 1));
+  if (has(TraceColumn::kAlignment)) {
+    const bool is_empty = trimmed_cell(field(TraceColumn::kAlignment)).empty();
+    trace.alignments.push_back(is_empty ? 1 : number(TraceColumn::kAlignment, 1));
   }
   if (tagged_) read_tag();
   return true;

@@ -77,7 +77,6 @@ class TraceReader {
   void read_plan();   // column `offset` is required and goes to `offsets`
 
   Trace trace;
-  std::uint64_t alignment = 1;
   std::vector<std::uint64_t> offsets;
   std::optional<PlanCertificate> certificate;
 
@@ -95,6 +94,7 @@ class TraceReader {
   }
 
   bool next();  // reads all columns of the next record but its offset and certificate
+  void drop_alignments_of_one();
   void read_id();
   void read_block();
   void read_gaps_of_block();

@@ -223,7 +223,7 @@ class PackingSearch {
 
  private:
   std::int64_t bound() const {
-    std::int64_t bound = 0;
+    auto bound = static_cast<std::int64_t>((packing_.proved_bound + unit_bytes_ - 1) / unit_bytes_);
     for (const PartSearch& part : parts_) bound = std::max(bound, part.bound());
     return bound;
   }
@@ -307,7 +307,7 @@ Plan exact(const Trace& trace, const PlanOptions& options) {
                    ? packed<SkylinePacker>(packing, SortKey::kLifetime, limit, out)
                    : packed<HolePacker>(packing, SortKey::kSize, limit, out);
       });
-  std::uint64_t proved_bound = packing.lower_bound;
+  std::uint64_t proved_bound = packing.proved_bound;
   improve_by_exact(packing, options.seed, budget, kWork, best, proved_bound);
   Plan plan = to_plan(packing, std::move(best), "exact", options);
   plan.proved_bound = proved_bound;

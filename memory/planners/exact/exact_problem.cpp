@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace skyline {
@@ -18,12 +19,15 @@ std::vector<Use> uses_of(const Packing& packing) {
   uses.reserve(packing.size() + packing.gaps.size());
   auto gap = packing.gaps.begin();
   for (BlockIndex i = 0; i < packing.size(); ++i) {
+    const auto add = [&](std::int32_t lower, std::int32_t upper) {
+      if (lower < upper && packing.bytes[i] > 0) uses.push_back({lower, upper, i});
+    };
     std::int32_t from = packing.lower[i];
     for (; gap != packing.gaps.end() && gap->block == i; ++gap) {
-      if (from < gap->lower) uses.push_back({from, gap->lower, i});
+      add(from, gap->lower);
       from = gap->upper;
     }
-    if (from < packing.upper[i]) uses.push_back({from, packing.upper[i], i});
+    add(from, packing.upper[i]);
   }
   return uses;
 }
@@ -75,21 +79,37 @@ std::vector<ExactProblem::Range> sections_of(const std::vector<Use>& uses, std::
   return ranges;
 }
 
-// Numbers groups of blocks in use at the same time. Each fixed block is a group of its own.
+// Numbers groups of blocks in use at the same time. Each fixed block is a group of its own. Blocks
+// may swap their places if they have one alignment, and whole multiples of it or the same size.
 void number_kinds(ExactProblem& problem) {
-  std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, std::uint32_t> known;
+  using Key = std::pair<std::int64_t, std::int64_t>;
+  std::map<std::vector<Key>, std::uint32_t> known;
   for (std::size_t k = 0; k < problem.size(); ++k) {
     if (problem.fixed_units[k] != ExactProblem::kFree) {
       problem.kind.push_back(problem.kinds++);
       continue;
     }
-    std::vector<std::pair<std::int32_t, std::int32_t>> key;
+    std::vector<Key> key;
+    if (!problem.alignment.empty()) {
+      const bool is_whole = problem.units[k] % problem.alignment[k] == 0;
+      key.emplace_back(problem.alignment[k], is_whole ? 0 : problem.units[k]);
+    }
     for (std::uint32_t p = problem.first_part[k]; p < problem.first_part[k + 1]; ++p) {
       key.emplace_back(problem.parts[p].begin, problem.parts[p].end);
     }
     const auto [place, is_new] = known.emplace(std::move(key), problem.kinds);
     problem.kinds += is_new;
     problem.kind.push_back(place->second);
+  }
+}
+
+// Blocks begin at multiples of the alignments' greatest common divisor.
+void stack(ExactProblem& problem) {
+  std::int64_t step = 0;
+  for (const std::int64_t alignment : problem.alignment) step = std::gcd(step, alignment);
+  for (const std::int64_t units : problem.units) {
+    problem.stacked_units.push_back(step > 1 ? align_up(units, step) : units);
+    problem.slack = std::max(problem.slack, problem.stacked_units.back() - units);
   }
 }
 
@@ -111,6 +131,9 @@ ExactProblem problem_of(const Packing& packing, std::vector<Use> uses, std::uint
     problem.fixed_units.push_back(is_fixed ? static_cast<std::int64_t>(packing.fixed[block] / unit)
                                            : ExactProblem::kFree);
     problem.has_fixed |= is_fixed;
+    if (!packing.alignments.empty()) {
+      problem.alignment.push_back(static_cast<std::int64_t>(packing.alignments[block] / unit));
+    }
     problem.ticks.push_back(
         static_cast<double>(packing.ticks[static_cast<std::size_t>(packing.upper[block])]) -
         static_cast<double>(packing.ticks[static_cast<std::size_t>(packing.lower[block])]));
@@ -119,6 +142,7 @@ ExactProblem problem_of(const Packing& packing, std::vector<Use> uses, std::uint
   }
   problem.first_part.push_back(static_cast<std::uint32_t>(uses.size()));
   number_kinds(problem);
+  stack(problem);
   return problem;
 }
 
@@ -128,13 +152,13 @@ std::int64_t ExactProblem::most_units_in_use() const {
   std::vector<std::int64_t> change(static_cast<std::size_t>(sections) + 1, 0);
   for (std::size_t k = 0; k < size(); ++k) {
     for (std::uint32_t p = first_part[k]; p < first_part[k + 1]; ++p) {
-      change[static_cast<std::size_t>(parts[p].begin)] += units[k];
-      change[static_cast<std::size_t>(parts[p].end)] -= units[k];
+      change[static_cast<std::size_t>(parts[p].begin)] += stacked_units[k];
+      change[static_cast<std::size_t>(parts[p].end)] -= stacked_units[k];
     }
   }
   std::int64_t in_use = 0, most = 0;
   for (const std::int64_t units_here : change) most = std::max(most, in_use += units_here);
-  return most;
+  return most - slack;
 }
 
 std::int64_t ExactProblem::highest_fixed_end() const {

@@ -37,7 +37,8 @@ class Search final : public ExactSearch {
   bool solve_parts(const Part& part);
   bool settle(const Part& part, Decision& decision);
   bool measure(const Part& part, Units& level);
-  bool choose(const Part& part, Units level, Decision& decision, bool& moved);
+  void find_valleys(const Part& part, Units level);
+  bool choose(const Part& part, Decision& decision, bool& moved);
   bool try_candidates(const Part& part, const Decision& decision);
   bool is_repetition(std::size_t first, std::size_t position, Units level) const;
   bool leave_empty(Section section, Units level, const Part& part);
@@ -57,6 +58,7 @@ class Search final : public ExactSearch {
   // Valid within settle():
   RangeMinimum<Units> lowest_here_;
   const Units* floor_ = nullptr;               // by section: the least `lowest` of its open blocks
+  std::vector<char> valley_;                   // by section
   std::vector<std::int32_t> candidates_here_;  // change from the section before
 };
 
@@ -66,6 +68,7 @@ Search<Units>::Search(const ExactProblem& problem, const ExactRules& rules)
       rules_(rules),
       state_(problem),
       lowest_here_(static_cast<std::size_t>(problem.sections), problem.parts),
+      valley_(static_cast<std::size_t>(problem.sections)),
       candidates_here_(static_cast<std::size_t>(problem.sections) + 1) {}
 
 template <typename Units>
@@ -82,7 +85,7 @@ ExactSearch::Outcome Search<Units>::search(std::int64_t capacity_units,
   effort_ = &effort;
   if (problem_.highest_fixed_end() > capacity_units) return Outcome::kImpossible;
   for (const Units units : state_.open_units) {
-    if (units > capacity_) return Outcome::kImpossible;
+    if (units > capacity_ + state_.slack) return Outcome::kImpossible;
   }
   if (solve_parts({0, problem_.sections, 0, problem_.size()})) return Outcome::kFound;
   return gave_up_ ? Outcome::kGaveUp : Outcome::kImpossible;
@@ -144,7 +147,9 @@ bool Search<Units>::settle(const Part& part, Decision& decision) {
     const std::size_t open = part.open_last - part.open_first;
     effort_->work -= std::min<std::uint64_t>(effort_->work, open);
     Units level = 0;
-    if (!measure(part, level) || !choose(part, level, decision, moved)) return false;
+    if (!measure(part, level)) return false;
+    find_valleys(part, level);
+    if (!choose(part, decision, moved)) return false;
   }
   return true;
 }
@@ -162,35 +167,59 @@ bool Search<Units>::measure(const Part& part, Units& level) {
     for (std::uint32_t p = problem_.first_part[b]; p < problem_.first_part[b + 1]; ++p) {
       lowest_here_.note(p, state_.lowest[b]);
     }
+    // The sums below leave room for the slack of the highest block, which may be another.
+    if (state_.slack > 0 && state_.lowest[b] + state_.units[b] > capacity_) return false;
     if (!state_.fixed[b])
       lowest_end = std::min(lowest_end, static_cast<Units>(state_.supported[b] + state_.units[b]));
   }
   const Units* floor = floor_ = lowest_here_.row(first, last);
   level = kNever;
+  const Units room = capacity_ + state_.slack;
   bool broken = false;
   const Units* open_units = state_.open_units.data();
   for (Section s = part.first; s < part.last; ++s) {
     level = std::min(level, floor[s]);
-    broken |= open_units[s] > 0 && floor[s] + open_units[s] > capacity_;
+    broken |= open_units[s] > 0 && floor[s] + open_units[s] > room;
   }
   if (!broken) return !rules_.jump_down || lowest_end > level;
   for (Section s = part.first; s < part.last; ++s) {
-    if (open_units[s] > 0 && floor[s] + open_units[s] > capacity_) {
+    if (open_units[s] > 0 && floor[s] + open_units[s] > room) {
       (*weights_)[static_cast<std::size_t>(s)] += 1;
     }
   }
   return false;
 }
 
-// Chooses the section of the level with the fewest choices. A section without candidates is left
+// Marks the sections of each valley: a run of equal floors between higher ones. No open block that
+// may begin at the floor of a valley leaves it, so none that it meets can still come below it. With
+// gaps, a block has parts elsewhere, and only the lowest level will do.
+template <typename Units>
+void Search<Units>::find_valleys(const Part& part, Units level) {
+  const bool all = rules_.valleys && !problem_.has_gaps;
+  const auto last = static_cast<std::size_t>(part.last);
+  for (std::size_t first = static_cast<std::size_t>(part.first), end; first < last; first = end) {
+    end = first + 1;
+    while (end < last && floor_[end] == floor_[first]) ++end;
+    const bool is_lower =
+        (first == static_cast<std::size_t>(part.first) || floor_[first - 1] > floor_[first]) &&
+        (end == last || floor_[end] > floor_[first]) && floor_[first] < kNever;
+    std::fill(valley_.begin() + static_cast<std::ptrdiff_t>(first),
+              valley_.begin() + static_cast<std::ptrdiff_t>(end),
+              all ? is_lower : floor_[first] == level);
+  }
+}
+
+// Chooses the section of all valleys with the fewest choices. A section without candidates is left
 // empty at once; then `moved` is true and nothing is chosen. Returns false if that breaks a bound.
 template <typename Units>
-bool Search<Units>::choose(const Part& part, Units level, Decision& decision, bool& moved) {
+bool Search<Units>::choose(const Part& part, Decision& decision, bool& moved) {
   constexpr double kForced = -1e9;  // at most one choice: comes first
   std::int32_t* here = candidates_here_.data();
   std::fill(here + part.first, here + part.last + 1, 0);
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
-    if (!state_.is_candidate(state_.open[k], level)) continue;
+    const auto b = static_cast<std::size_t>(state_.open[k]);
+    const auto first = static_cast<std::size_t>(problem_.hull[b].begin);
+    if (!valley_[first] || !state_.is_candidate(state_.open[k], floor_[first])) continue;
     state_.for_sections(state_.open[k], [&](Section begin, Section end) {
       ++here[begin];
       --here[end];
@@ -203,8 +232,9 @@ bool Search<Units>::choose(const Part& part, Units level, Decision& decision, bo
   for (Section s = part.first; s < part.last; ++s) {
     candidates += here[s];
     const auto section = static_cast<std::size_t>(s);
-    if (floor_[section] != level) continue;
-    const Units slack = capacity_ - level - state_.open_units[section];
+    if (!valley_[section]) continue;
+    const Units level = floor_[section];
+    const Units slack = capacity_ + state_.slack - level - state_.open_units[section];
     if (candidates == 0) {
       moved = true;
       if (slack == 0) (*weights_)[section] += 1;
@@ -281,7 +311,7 @@ bool Search<Units>::leave_empty(Section section, Units level, const Part& part) 
     const auto b = static_cast<std::size_t>(block);
     if (state_.lowest[b] != level || !state_.covers(block, section)) continue;
     if (state_.fixed[b]) possible = false;
-    state_.raise(block, level + 1);
+    state_.raise(block, state_.aligned(level + 1, b));
     candidates_.push_back(block);
   }
   for (std::size_t c = first; c < candidates_.size() && possible; ++c) {
@@ -308,7 +338,7 @@ bool Search<Units>::raise_open(Block block, Units level, const Part& part) {
   if (rules_.jump_down && state_.supported[b] == level && lowest_begin >= level + units) {
     return false;
   }
-  state_.lowest[b] = std::max(state_.lowest[b], lowest_end);
+  state_.lowest[b] = std::max(state_.lowest[b], state_.aligned(lowest_end, b));
   return state_.lowest[b] + units <= capacity_;
 }
 

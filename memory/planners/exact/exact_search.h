@@ -16,6 +16,7 @@ struct ExactRules {
   bool twins = true;      // stack blocks in use at the same time in one order only
   bool decompose = true;  // solve parts separately once no open block joins them
   bool weigh = true;      // decide first where the search failed before
+  bool valleys = true;    // decide in any valley of the floors, not only at the lowest level
 };
 
 // The effort that a search may still spend. It ends when failures or work run out, or at the
@@ -27,11 +28,12 @@ struct ExactEffort {
 };
 
 // Branch and bound over canonical packings (the idea of MiniMalloc, in another order). A packing is
-// canonical if every block lies at address 0, at its fixed offset, or on top of another block. The
-// search fills memory from below. It takes the lowest level at which a block may still begin, and
-// at that level a section with few candidates, preferring sections where it failed before. Then it
-// decides which block begins there, or that none does. Each canonical packing is reached in exactly
-// one way.
+// canonical if every block lies at address 0, at its fixed offset, or at the first address after
+// another block that its alignment permits. The search fills memory from below. The floor of a
+// section is the lowest level at which a block may still begin there. The search takes a section
+// with few candidates in a valley of the floors, preferring sections where it failed before. Then
+// it decides which block begins there, or that none does. Each canonical packing is reached in
+// exactly one way.
 //
 // Bounds after each decision: every open block has a lowest offset, which follows from the blocks
 // below it and from decisions to leave its place empty. The lowest offset in a section plus the

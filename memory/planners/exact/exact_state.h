@@ -109,16 +109,17 @@ struct ExactState {
   };
 
   const ExactProblem& problem;
-  std::vector<Units> units;
+  std::vector<Units> units, stacked_units;
+  Units slack;
   std::vector<char> fixed;
   // By block:
   std::vector<Units> offset;
   std::vector<Units> lowest;
-  std::vector<Units> supported;  // highest end of the placed blocks that it meets
+  std::vector<Units> supported;  // highest end of the placed blocks that it meets, aligned
   std::vector<Block> open;       // not placed; each Part owns a range
   std::vector<Block> top_twin;   // by kind: the block placed last
   // By section:
-  std::vector<Units> open_units;        // sum over its open blocks
+  std::vector<Units> open_units;        // sum over its open blocks, as stacked
   std::vector<std::int32_t> crossings;  // open blocks that also cover the section before
   // Undo logs:
   std::vector<Raised> raised;
@@ -134,6 +135,12 @@ struct ExactState {
     const auto b = static_cast<std::size_t>(block);
     raised.push_back({block, lowest[b], supported[b]});
     lowest[b] = to;
+  }
+  // Returns the lowest level from this one on where the block may begin.
+  Units aligned(Units level, std::size_t block) const {
+    if (alignment.empty()) return level;
+    const Units over = level % alignment[block];
+    return over == 0 ? level : level + (alignment[block] - over);
   }
   Mark mark() const { return {raised.size(), placed.size()}; }
   void undo(const Mark& to);
@@ -160,14 +167,23 @@ struct ExactState {
   }
 
  private:
+  // A block whose numbers are larger is alone in its sections, or can only begin at 0.
+  static Units capped(std::int64_t units) {
+    return static_cast<Units>(std::min<std::int64_t>(units, std::numeric_limits<Units>::max() / 4));
+  }
+
   // Adds an open block to the sums of its sections, or removes one.
   void count(Block block, Units more_units, std::int32_t more_crossings);
+
+  std::vector<Units> alignment;  // empty if every level is aligned
 };
 
 template <typename Units>
-ExactState<Units>::ExactState(const ExactProblem& of) : problem(of) {
+ExactState<Units>::ExactState(const ExactProblem& of) : problem(of), slack(capped(of.slack)) {
+  for (const std::int64_t step : of.alignment) alignment.push_back(capped(step));
   for (std::size_t b = 0; b < of.size(); ++b) {
     units.push_back(static_cast<Units>(of.units[b]));
+    stacked_units.push_back(capped(of.stacked_units[b]));
     fixed.push_back(of.fixed_units[b] != ExactProblem::kFree);
   }
 }
@@ -188,7 +204,7 @@ void ExactState<Units>::reset() {
   placed.clear();
   for (std::size_t b = 0; b < blocks; ++b) {
     if (fixed[b]) lowest[b] = static_cast<Units>(problem.fixed_units[b]);
-    count(static_cast<Block>(b), units[b], 1);
+    count(static_cast<Block>(b), stacked_units[b], 1);
   }
 }
 
@@ -211,12 +227,13 @@ bool ExactState<Units>::place(Block block, Units at, const Part& part) {
   Block& twin = top_twin[problem.kind[b]];
   placed.push_back({block, twin});
   twin = block;
-  count(block, -units[b], -1);
+  count(block, -stacked_units[b], -1);
   for (std::size_t k = part.open_first; k < part.open_last; ++k) {
     const auto other = static_cast<std::size_t>(open[k]);
     if (!meet(block, open[k]) || supported[other] >= end) continue;
-    raise(open[k], std::max(lowest[other], end));
-    supported[other] = end;
+    const Units support = aligned(end, other);
+    raise(open[k], std::max(lowest[other], support));
+    supported[other] = support;
     if (fixed[other] && lowest[other] != problem.fixed_units[other]) return false;
   }
   return true;
@@ -227,7 +244,7 @@ void ExactState<Units>::undo(const Mark& to) {
   for (; placed.size() > to.placed; placed.pop_back()) {
     const auto b = static_cast<std::size_t>(placed.back().block);
     top_twin[problem.kind[b]] = placed.back().twin_below;
-    count(placed.back().block, units[b], 1);
+    count(placed.back().block, stacked_units[b], 1);
   }
   for (; raised.size() > to.raised; raised.pop_back()) {
     const auto b = static_cast<std::size_t>(raised.back().block);

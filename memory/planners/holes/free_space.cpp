@@ -18,7 +18,7 @@ struct FixedUse {
 std::vector<FixedUse> fixed_uses(const Packing& packing, const UsedTicks& ticks) {
   std::vector<FixedUse> uses;
   for (BlockIndex block = 0; block < packing.size(); ++block) {
-    if (!packing.is_fixed(block)) continue;
+    if (!packing.is_fixed(block) || packing.bytes[block] == 0) continue;
     for (const TickRange& range : ticks.of(block)) uses.push_back({range, block});
   }
   return uses;

@@ -7,9 +7,11 @@ namespace {
 
 std::unique_ptr<UsedAddresses> used_addresses(const Packing& packing, HoleChoice choice) {
   if (packing.size() <= HolePacker::most_listed(choice)) return std::make_unique<AddressList>();
-  return std::make_unique<AddressTree>(
-      static_cast<std::int32_t>(packing.ticks.size()),
-      *std::min_element(packing.bytes.begin(), packing.bytes.end()));
+  std::uint64_t smallest = kMaxAddress;
+  for (const std::uint64_t bytes : packing.bytes) {
+    if (bytes > 0) smallest = std::min(smallest, bytes);
+  }
+  return std::make_unique<AddressTree>(static_cast<std::int32_t>(packing.ticks.size()), smallest);
 }
 
 // Returns all blocks by a tick of theirs, then by number. Counts, so it is O(n).
@@ -35,7 +37,9 @@ std::uint64_t highest_fixed_end(const Packing& packing) {
 }
 
 // True if one sweep gives the same placement as looking at all blocks.
-bool is_plain(const Packing& packing) { return packing.gaps.empty() && packing.fixed.empty(); }
+bool is_plain(const Packing& packing) {
+  return packing.gaps.empty() && packing.fixed.empty() && packing.alignments.empty();
+}
 
 Plan greedy_by(SortKey key, HoleChoice choice, std::string_view name, const Trace& trace,
                const PlanOptions& options) {
@@ -66,10 +70,22 @@ bool HolePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit,
     if (i % kPlacementsPerClock == 0 && passed(deadline_)) return false;
     const BlockIndex block = order[i];
     if (packing_.is_fixed(block)) continue;
-    const std::uint64_t begin = used_->hole(ticks_.of(block), packing_.bytes[block], 0, choice_);
-    if (!place(block, begin, limit, out)) return false;
+    if (!place(block, hole_for(block), limit, out)) return false;
   }
   return true;
+}
+
+// An address that is not a multiple of the block's alignment moves up to the next one, if the hole
+// is large enough, and else to the next hole.
+std::uint64_t HolePacker::hole_for(BlockIndex block) const {
+  const std::uint64_t bytes = packing_.bytes[block];
+  if (bytes == 0) return 0;
+  std::uint64_t begin = used_->hole(ticks_.of(block), bytes, 0, choice_);
+  for (std::uint64_t aligned; (aligned = packing_.aligned(begin, block)) != begin;) {
+    if (aligned > kMaxAddress) return aligned;
+    begin = used_->hole(ticks_.of(block), bytes, aligned, HoleChoice::kLowest);
+  }
+  return begin;
 }
 
 bool HolePacker::place_fixed(std::uint64_t limit, Placement& out) {
@@ -82,9 +98,9 @@ bool HolePacker::place_fixed(std::uint64_t limit, Placement& out) {
 }
 
 bool HolePacker::place(BlockIndex block, std::uint64_t begin, std::uint64_t limit, Placement& out) {
-  const std::uint64_t end = begin + packing_.bytes[block];  // both below 2^63
-  if (end > limit) return false;
-  used_->use(ticks_.of(block), begin, end);
+  if (begin > limit || packing_.bytes[block] > limit - begin) return false;
+  const std::uint64_t end = begin + packing_.bytes[block];
+  if (begin < end) used_->use(ticks_.of(block), begin, end);
   out.offsets[block] = begin;
   out.peak = std::max(out.peak, end);
   return true;
@@ -96,20 +112,31 @@ std::vector<BlockIndex> in_order_of_requests(const Packing& packing) {
 
 bool place_by_sweep(const Packing& packing, Placement& out) {
   if (!packing.fixed.empty()) require_fixed_apart(packing, UsedTicks(packing));
-  out.offsets.resize(packing.size());
+  out.offsets.assign(packing.size(), 0);
   out.peak = highest_fixed_end(packing);
   FreeRanges free(out.peak);
   const std::vector<BlockIndex> by_upper = in_order_of(packing.upper, packing.ticks.size());
+  std::vector<std::uint64_t> taken(packing.size());  // the begin of each block's range
+  const auto is_placed_here = [&](BlockIndex block) {
+    return !packing.is_fixed(block) && packing.bytes[block] > 0;
+  };
+  // A range that is larger than its block has an aligned address, wherever it begins.
+  const auto range_bytes = [&](BlockIndex block) {
+    return packing.bytes[block] + (packing.alignments.empty() ? 0 : packing.alignments[block] - 1);
+  };
   auto dying = by_upper.begin();
   for (const BlockIndex block : in_order_of_requests(packing)) {
     for (; packing.upper[*dying] <= packing.lower[block]; ++dying) {
-      if (!packing.is_fixed(*dying)) free.give(out.offsets[*dying], packing.bytes[*dying]);
+      if (is_placed_here(*dying)) free.give(taken[*dying], range_bytes(*dying));
     }
-    const bool fixed = packing.is_fixed(block);
-    out.offsets[block] = fixed ? packing.fixed[block] : free.take(packing.bytes[block]);
-    const std::uint64_t end = out.offsets[block] + packing.bytes[block];  // below 2^64
-    if (end > kMaxAddress) return false;
-    out.peak = std::max(out.peak, end);
+    if (packing.is_fixed(block)) out.offsets[block] = packing.fixed[block];
+    if (is_placed_here(block)) {
+      if (range_bytes(block) > kMaxAddress) return false;
+      taken[block] = free.take(range_bytes(block));
+      if (taken[block] > kMaxAddress - range_bytes(block)) return false;
+      out.offsets[block] = packing.aligned(taken[block], block);
+    }
+    out.peak = std::max(out.peak, out.offsets[block] + packing.bytes[block]);
   }
   return true;
 }

@@ -34,6 +34,7 @@ class HolePacker {
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out);
 
  private:
+  std::uint64_t hole_for(BlockIndex block) const;
   bool place(BlockIndex block, std::uint64_t begin, std::uint64_t limit, Placement& out);
   bool place_fixed(std::uint64_t limit, Placement& out);
 

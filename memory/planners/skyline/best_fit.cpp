@@ -44,12 +44,13 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
       continue;
     }
     const BlockIndex block = order[rank];
-    const std::uint64_t top = offset + packing_.bytes[block];  // both below 2^63
-    if (top > limit) return false;
+    const std::uint64_t begin = packing_.aligned(offset, block);
+    if (begin > limit || packing_.bytes[block] > limit - begin) return false;
+    const std::uint64_t top = begin + packing_.bytes[block];
     if (left % kPlacementsPerClock == 0 && passed(deadline_)) return false;
     tree_.take(block);
     split(line, block, top);
-    out.offsets[block] = offset;
+    out.offsets[block] = begin;
     out.peak = std::max(out.peak, top);
     --left;
     if (log == nullptr) continue;
@@ -57,7 +58,7 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
     log->push_back({.kind = BestFitEvent::Kind::kPlacement,
                     .lower = packing_.ticks[static_cast<std::size_t>(packing_.lower[block])],
                     .upper = packing_.ticks[static_cast<std::size_t>(packing_.upper[block])],
-                    .offset = offset,
+                    .offset = begin,
                     .raised_offset = top,
                     .block = block});
   }

@@ -17,7 +17,7 @@ struct Logs {
     for (BlockIndex i = 0; i < packing.size(); ++i) {
       const Tick lower = packing.ticks[static_cast<std::size_t>(packing.lower[i])];
       const Tick upper = packing.ticks[static_cast<std::size_t>(packing.upper[i])];
-      bytes.push_back(std::log(static_cast<double>(packing.bytes[i])));
+      bytes.push_back(std::log(std::max(static_cast<double>(packing.bytes[i]), 1.0)));
       ticks.push_back(std::log(static_cast<double>(upper) - static_cast<double>(lower)));
     }
   }

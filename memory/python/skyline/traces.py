@@ -3,7 +3,7 @@
 Blocks are given as a pandas frame or a mapping with the columns lower, upper and size, as a
 structured array, or as an array of three columns. A block is alive in the ticks lower, ...,
 upper - 1. Optional columns, as in MiniMalloc's CSV:
-  alignment  the largest one counts, unless an alignment is given
+  alignment  what the block's offset must be a multiple of; its size stays as it is
   offset     where the block must be; -1 or NaN: free
   gaps       texts "LOWER-UPPER LOWER-UPPER": ticks in which the block does not need its bytes
 Others are ignored.
@@ -26,14 +26,14 @@ GAP = re.compile(r"(\d+)-(\d+)(@\d+:\d+)?")
 
 @dataclass(frozen=True)
 class Plan:
-    """Where each block lies. Bytes are as planned, with sizes rounded up to the alignment."""
+    """Where each block lies. Bytes are as planned, rounded up if an alignment was given."""
 
     offsets: np.ndarray  # one for each block, in the order of the rows
     peak: int
     lower_bound: int  # the most in use at one tick: no plan has a lower peak
     proved_bound: int  # no plan has a lower peak: at least lower_bound
     proved_optimal: bool  # the peak is the proved bound
-    alignment: int
+    alignment: Optional[int]  # given for all blocks; None: each has its own or none
     planner: str
     seconds: float  # spent planning, without the validator that every plan passes
     out_of_time: bool  # the time limit ended the first pass: program-order's plan
@@ -75,35 +75,35 @@ def plan(blocks, planner="portfolio", *, alignment=None, capacity=None, time_lim
     """Returns an offset for each block, validated.
 
     planner     one of skyline.planners
-    alignment   bytes; offsets and sizes become multiples of it (unset: the column's, else 1)
+    alignment   bytes; all offsets and sizes become multiples of it (unset: each block begins at a
+                multiple of its own in the column, and no size is rounded)
     capacity    bytes; the search stops at the first plan within it, or once none can be; where
                 neither comes, the plan is no worse than without a capacity
     time_limit  seconds (unset: a fixed amount of work, so that every run gives the same plan)
     threads     of the search (unset: one for each core that the process may use); without a time
                 limit the plan is the same
     """
-    trace, stated_alignment = read_blocks(blocks)
-    options = _memory.PlanOptions(whole(alignment, "alignment", stated_alignment, least=1),
+    trace = read_blocks(blocks, rounded=alignment is not None)
+    options = _memory.PlanOptions(whole(alignment, "alignment", 1, least=1),
                                   whole(capacity, "capacity"), time_limit_of(time_limit),
                                   whole(seed, "seed"), threads or len(os.sched_getaffinity(0)))
     answer = _memory.plan(trace, planner, options)
     answer["offsets"] = column_from(answer["offsets"])
-    return Plan(**answer)
+    return Plan(**answer, alignment=alignment)
 
 
 def check(blocks, offsets, *, alignment=None) -> Check:
     """Validates offsets, or those of a Plan, without any code of a planner."""
-    trace, stated_alignment = read_blocks(blocks)
     if isinstance(offsets, Plan):
         alignment = alignment or offsets.alignment
         offsets = offsets.offsets
+    trace = read_blocks(blocks, rounded=alignment is not None)
     offsets = whole_column(offsets, "offsets")
     negative = np.flatnonzero(offsets < 0)
     if negative.size:
         raise ValueError(f"row {negative[0]}, field offset: got {offsets[negative[0]]}, "
                          "expected no negative number")
-    return Check(**_memory.check(trace, offsets,
-                                 whole(alignment, "alignment", stated_alignment, least=1)))
+    return Check(**_memory.check(trace, offsets, whole(alignment, "alignment", 1, least=1)))
 
 
 def replay(blocks, allocators=None, *, capacity=None) -> list:
@@ -114,13 +114,13 @@ def replay(blocks, allocators=None, *, capacity=None) -> list:
 
     At each tick the frees come first. pandas.DataFrame(replay(blocks)) is a table of them.
     """
-    trace, _ = read_blocks(blocks)
+    trace = read_blocks(blocks)
     names = [allocators] if isinstance(allocators, str) else allocators or _memory.allocators
     return [Replay(**_memory.replay(trace, name, whole(capacity, "capacity"))) for name in names]
 
 
-def read_blocks(blocks):
-    """Returns the trace as the extension module takes it, and the stated alignment."""
+def read_blocks(blocks, rounded=False):
+    """Returns the trace as the extension module takes it, without alignments if it is rounded."""
     named = by_name(blocks)
     missing = [name for name in REQUIRED if name not in named]
     if missing:
@@ -128,15 +128,15 @@ def read_blocks(blocks):
     columns = {name: whole_column(named[name], name) for name in REQUIRED}
     if "offset" in named:
         columns["offset"] = whole_column(named["offset"], "offset", missing=-1)
+    if "alignment" in named and not rounded:
+        columns["alignment"] = whole_column(named["alignment"], "alignment", missing=1)
     rows = {name: len(column) for name, column in columns.items()}
     if len(set(rows.values())) > 1:
         raise ValueError(f"columns differ in length: {rows}")
-    alignment = 1
-    if "alignment" in named:
-        alignment = int(whole_column(named["alignment"], "alignment").max(initial=1))
     columns.setdefault("offset", NO_ROWS)
+    columns.setdefault("alignment", NO_ROWS)
     gaps = read_gaps(named["gaps"]) if "gaps" in named else NO_ROWS
-    return _memory.Trace(**columns, gaps=gaps), alignment
+    return _memory.Trace(**columns, gaps=gaps)
 
 
 def column_from(text):

@@ -33,8 +33,7 @@ struct Instance {
 
 Instance read(const fs::path& path) {
   std::ifstream in(path);
-  CsvTrace csv = read_trace_csv(in, path.string());
-  Instance instance{.name = path.stem().string(), .trace = std::move(csv.trace)};
+  Instance instance{.name = path.stem().string(), .trace = read_trace_csv(in, path.string())};
   const std::size_t dot = instance.name.rfind('.');
   if (dot != std::string::npos) {
     instance.capacity = std::stoull(instance.name.substr(dot + 1));

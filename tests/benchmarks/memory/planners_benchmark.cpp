@@ -108,7 +108,7 @@ void read_csv(benchmark::State& state) {
   const std::string text = out.str();
   for (auto _ : state) {
     std::istringstream in(text);
-    benchmark::DoNotOptimize(read_trace_csv(in, "benchmark").trace.blocks.data());
+    benchmark::DoNotOptimize(read_trace_csv(in, "benchmark").blocks.data());
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }

@@ -108,7 +108,7 @@ TEST_F(CudaRankRuns, RequestWhatADryRunForesees) {
   const std::string model = "lenet";
   train_well("run", "--steps 3 --order program --model " + model + " --ranks 3");
   std::ifstream file(folder_ / "run" / "trace.csv");
-  const Trace recorded = read_trace_csv(file, "trace.csv").trace;
+  const Trace recorded = read_trace_csv(file, "trace.csv");
   const DryRunFacts facts =
       dry_run({.model = model,
                .shape = find_model(model).shape,

@@ -8,8 +8,7 @@
 
 int main() {
   std::istringstream text("id,lower,upper,size\na,0,2,1000\nb,1,3,500\nc,2,4,1000\n");
-  const skyline::CsvTrace csv = skyline::read_trace_csv(text, "the example");
-  fmt::print(
-      "mip {}\n",
-      skyline::plan(csv.trace, "mip", {.alignment = csv.alignment}, skyline::all_planners()).peak);
+  const skyline::Trace trace = skyline::read_trace_csv(text, "the example");
+  fmt::print("mip {}\n",
+             skyline::plan(trace, "mip", {.alignment = 1}, skyline::all_planners()).peak);
 }

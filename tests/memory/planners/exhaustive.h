@@ -17,7 +17,7 @@ class ExhaustiveSearch {
  public:
   ExhaustiveSearch(const Trace& trace, std::uint64_t alignment) {
     for (std::size_t i = 0; i < trace.size(); ++i) {
-      Block block{.bytes = align_checked(trace.blocks[i].bytes, alignment)};
+      Block block{.bytes = planned_bytes(trace, i, alignment), .alignment = trace.alignment(i, 1)};
       for (Tick t = trace.blocks[i].lower; t < trace.blocks[i].upper; ++t) block.used |= bit(t);
       for (const TraceGap& gap : trace.gaps) {
         if (gap.block != i) continue;
@@ -42,7 +42,7 @@ class ExhaustiveSearch {
   struct Block {
     std::uint64_t bytes = 0;
     std::uint64_t used = 0;  // one bit a tick
-    std::uint64_t offset = 0;
+    std::uint64_t alignment = 1, offset = 0;
     bool taken = false;
   };
 
@@ -69,7 +69,8 @@ class ExhaustiveSearch {
     std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
     if (fits(block, 0)) return 0;
     for (const Block& below : placed_) {
-      const std::uint64_t place = below.offset + below.bytes;
+      const std::uint64_t end = below.offset + below.bytes;
+      const std::uint64_t place = (end + block.alignment - 1) / block.alignment * block.alignment;
       if (place < lowest && fits(block, place)) lowest = place;
     }
     return lowest;
@@ -77,8 +78,8 @@ class ExhaustiveSearch {
 
   bool fits(const Block& block, std::uint64_t place) const {
     return std::none_of(placed_.begin(), placed_.end(), [&](const Block& other) {
-      return (other.used & block.used) != 0 && other.offset < place + block.bytes &&
-             place < other.offset + other.bytes;
+      return (other.used & block.used) != 0 && block.bytes > 0 && other.bytes > 0 &&
+             other.offset < place + block.bytes && place < other.offset + other.bytes;
     });
   }
 

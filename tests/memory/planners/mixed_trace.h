@@ -26,4 +26,21 @@ inline Trace mixed_trace(std::size_t blocks) {
   return trace;
 }
 
+// Gives each block at least a byte: blocks without bytes follow no rule.
+inline Trace with_bytes(Trace trace) {
+  for (TraceBlock& block : trace.blocks) block.bytes = std::max<std::uint64_t>(block.bytes, 1);
+  return trace;
+}
+
+// Gives each block that has no fixed offset an alignment of its own: powers of two, or any numbers.
+inline Trace with_alignments(Trace trace, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const std::uint64_t number =
+        seed % 2 == 0 ? std::uint64_t{1} << random() % 5 : 1 + random() % 9;
+    trace.alignments.push_back(trace.fixed_offset(i) ? 1 : number);
+  }
+  return trace;
+}
+
 }  // namespace skyline

@@ -116,6 +116,7 @@ TEST(UsedAddresses, ListAndTreeFindTheHolesOfANaiveSearch) {
       }
       for (const BlockIndex block : shuffled(packing.size(), seed)) {
         const std::uint64_t bytes = packing.bytes[block], from = block % 5 == 0 ? 20 : 0;
+        if (bytes == 0) continue;  // needs no hole
         const std::uint64_t place = naive.hole(ticks.of(block), bytes, from, choice);
         ASSERT_EQ(list.hole(ticks.of(block), bytes, from, choice), place) << "seed " << seed;
         ASSERT_EQ(tree.hole(ticks.of(block), bytes, from, choice), place) << "seed " << seed;

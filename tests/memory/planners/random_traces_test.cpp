@@ -8,6 +8,7 @@
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
+#include "tests/memory/planners/mixed_trace.h"
 #include "tests/memory/planners/plan_with.h"
 
 namespace skyline {
@@ -33,13 +34,14 @@ bool is_for_proofs(const Trace& trace) {
          (trace.has_fixed_offsets() ? kMostBlocksForProofsWhenFixed : kMostBlocksForProofs);
 }
 
-// Small traces of all kinds, some with gaps, some with fixed offsets.
+// Small traces of all kinds, some with gaps, fixed offsets or alignments.
 Trace small_trace(std::uint64_t seed, std::uint64_t alignment) {
   Trace trace = seed % 4 == 0   ? training_trace(seed, 1 + seed % 4, 50)
                 : seed % 4 == 1 ? short_lived_trace(seed, 1 + seed % 13, 12, 20)
                                 : random_trace(seed, 1 + seed % 13, 16, 20);
   if (seed % 5 == 0) trace = with_gaps(std::move(trace), seed);
   if (seed % 7 == 0) trace = with_fixed_offsets(std::move(trace), seed, alignment);
+  if (seed % 11 < 4) trace = with_alignments(std::move(trace), seed);
   return trace;
 }
 

@@ -45,7 +45,7 @@ TEST(TraceFiles, ArePlannedByEveryPlanner) {
     if (entry.path().extension() != ".csv") continue;
     std::ifstream in(entry.path());
     try {
-      plan_by_all(entry.path().filename(), read_trace_csv(in, entry.path().string()).trace);
+      plan_by_all(entry.path().filename(), read_trace_csv(in, entry.path().string()));
       ++files;
     } catch (const TraceError& error) {
       std::cout << "no trace of blocks: " << error.what() << '\n';

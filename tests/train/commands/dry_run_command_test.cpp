@@ -176,7 +176,7 @@ TEST(DryRunCommandTest, TheTraceCanBeWritten) {
   const nlohmann::json json =
       dry_run_of({"--batch-size", "4", "--write-trace", file, "--json"}).json();
   std::ifstream in(file);
-  const Trace trace = read_trace_csv(in, file).trace;
+  const Trace trace = read_trace_csv(in, file);
   EXPECT_EQ(trace.size(), json["blocks"]);
   EXPECT_EQ(lower_bound_bytes(trace, 512), json["lower_bound"]);
 }

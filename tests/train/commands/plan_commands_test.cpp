@@ -157,8 +157,33 @@ TEST_F(PlanCommands, AProofBeyondTheLowerBoundIsAnAnswer) {
 TEST_F(PlanCommands, AlignmentComesFromTheOptionOrTheTrace) {
   EXPECT_EQ(skyline_program({"plan", trace_, "--alignment", "512B", "--json"}).json()["peak"],
             1536);
-  const std::string aligned = file("aligned.csv", "id,lower,upper,size,alignment\na,0,1,4,64\n");
-  EXPECT_EQ(skyline_program({"plan", aligned, "--json"}).json()["peak"], 64);
+  const std::string header = "id,lower,upper,size,alignment,offset\n";
+  const std::string aligned = file("aligned.csv", header + "a,0,5,10,64,\nb,0,5,10,8,\n");
+  const Outcome within = skyline_program({"plan", aligned, "--capacity", "26", "--json"});
+  EXPECT_EQ(within.exit_code, 0) << "no size is rounded";
+  EXPECT_EQ(within.json()["peak"], 26);
+  EXPECT_EQ(within.json()["alignment"], 8) << "all offsets are multiples of it";
+  EXPECT_EQ(skyline_program({"plan", aligned, "--capacity", "25"}).exit_code, 1);
+  EXPECT_EQ(skyline_program({"plan", aligned, "--alignment", "64", "--json"}).json()["peak"], 128);
+  const std::string plan = file("aligned.plan.csv", header + "a,0,5,10,64,0\nb,0,5,10,8,16\n");
+  EXPECT_EQ(skyline_program({"check", aligned, plan}).exit_code, 0);
+  EXPECT_THAT(skyline_program({"check", aligned, plan, "--alignment", "64"}).text,
+              HasSubstr("block b begins at 16, which is not a multiple of 64"));
+}
+
+TEST_F(PlanCommands, APlanForAGivenAlignmentIsCheckedWithIt) {
+  const std::string plan = path("aligned.plan.csv");
+  ASSERT_EQ(skyline_program({"plan", trace_, "--alignment", "512", "--output", plan}).exit_code, 0);
+  const Outcome checked = skyline_program({"check", trace_, plan, "--json"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.text;
+  EXPECT_EQ(checked.json()["peak"], 1536);
+  EXPECT_EQ(checked.json()["proof"], "checked");
+}
+
+TEST_F(PlanCommands, BlocksWithoutBytesTakeNone) {
+  const std::string text = "id,lower,upper,size\na,0,5,0\nb,0,5,10\nc,0,5,0\n";
+  const std::string trace = file("zero.csv", text);
+  EXPECT_EQ(skyline_program({"plan", trace, "--json"}).json()["peak"], 10);
 }
 
 TEST_F(PlanCommands, ReadsStandardInput) {

@@ -183,7 +183,7 @@ TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   const nlohmann::ordered_json json = parsed_in_order(trainer.run().json);
   EXPECT_EQ(json["steps"], 2);
   std::ifstream file(folder_.path() / "cut/trace.csv");
-  const Trace trace = read_trace_csv(file, "trace.csv").trace;
+  const Trace trace = read_trace_csv(file, "trace.csv");
   EXPECT_EQ(json["memory"]["lower_bound"], lower_bound_bytes(trace, kAlignmentBytes));
 }
 

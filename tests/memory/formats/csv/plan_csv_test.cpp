@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-CsvTrace trace_of(const std::string& text) {
+Trace trace_of(const std::string& text) {
   std::istringstream in(text);
   return read_trace_csv(in, "trace.csv");
 }
@@ -34,12 +34,12 @@ TEST(PlanCsv, RoundTripsAPlan) {
   std::ostringstream out;
   write_plan_csv(out, trace, plan);
   const CsvPlan back = plan_of(out.str());
-  EXPECT_TRUE(back.trace.same_requests(trace));
   EXPECT_EQ(back.plan.offsets, plan.offsets);
-  EXPECT_EQ(back.plan.alignment, 512u);
+  EXPECT_EQ(back.trace.alignments, std::vector<std::uint64_t>(trace.size(), 512));
   EXPECT_EQ(back.plan.peak, end);
   EXPECT_EQ(back.plan.lower_bound, lower_bound_bytes(trace, 512));
-  EXPECT_TRUE(validate(trace, back.plan).valid);
+  EXPECT_TRUE(validate(back.trace, back.plan).valid);
+  EXPECT_TRUE(validate(trace, match_plan(back, trace, 512)).valid) << "of rounded sizes";
 }
 
 std::string plan_text(const Trace& trace, const Plan& plan) {
@@ -53,7 +53,7 @@ Plan stacked(const Trace& trace, std::uint64_t alignment) {
   Plan plan{.alignment = alignment, .planner = "stack"};
   for (const TraceBlock& block : trace.blocks) {
     plan.offsets.push_back(plan.peak);
-    plan.peak += align_checked(block.bytes, alignment);
+    plan.peak += alignment > 1 ? align_checked(block.bytes, alignment) : block.bytes;
   }
   plan.lower_bound = plan.proved_bound = lower_bound_bytes(trace, alignment);
   plan.proved_optimal = plan.peak == plan.lower_bound;
@@ -74,11 +74,10 @@ TEST(PlanCsv, RoundTripsPlansOfRandomTraces) {
     const Plan plan = stacked(trace, 1 + seed % 7);
     const CsvPlan back = plan_of(plan_text(trace, plan));
     SCOPED_TRACE("seed " + std::to_string(seed));
-    ASSERT_EQ(back.trace.blocks, trace.blocks);
     ASSERT_EQ(back.trace.gaps, trace.gaps);
     ASSERT_EQ(back.trace.tags, trace.tags);
     ASSERT_EQ(back.plan.offsets, plan.offsets);
-    ASSERT_EQ(back.plan.alignment, plan.alignment);
+    ASSERT_EQ(common_alignment(back.trace, 1), plan.alignment);
     ASSERT_EQ(back.plan.peak, plan.peak);
     ASSERT_EQ(back.plan.lower_bound, plan.lower_bound);
     ASSERT_EQ(back.plan.proved_optimal, plan.proved_optimal);
@@ -125,7 +124,7 @@ TEST(PlanCsv, RoundTripsItsCertificate) {
   EXPECT_TRUE(back.trace.fixed_offsets.empty()) << "the column belongs to the plan";
   EXPECT_EQ(fault_of_certificate(*back.certificate, kCertified, back.plan), "");
   // Read as a trace, the file fixes the plan's offsets, and the certificate is ignored.
-  EXPECT_EQ(trace_of(plan_text(kCertified, kCertifiedPlan)).trace.fixed_offsets,
+  EXPECT_EQ(trace_of(plan_text(kCertified, kCertifiedPlan)).fixed_offsets,
             (std::vector<std::optional<std::uint64_t>>{0, 4}));
 }
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 const std::string kNumbers = "expected a whole number from 0 to 9223372036854775807";
 
-CsvTrace trace_of(const std::string& text) {
+Trace trace_of(const std::string& text) {
   std::istringstream in(text);
   return read_trace_csv(in, "trace.csv");
 }
@@ -38,34 +38,35 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ReadTraceCsv, ReadsMiniMallocsFormat) {
-  const CsvTrace csv = trace_of("id,lower,upper,size\nb1,0,3,4\nb2,3,9,5\n");
-  EXPECT_EQ(csv.trace.blocks, (std::vector<TraceBlock>{{0, 3, 4}, {3, 9, 5}}));
-  EXPECT_EQ(csv.trace.ids, (std::vector<std::string>{"b1", "b2"}));
-  EXPECT_TRUE(csv.trace.tags.empty());
-  EXPECT_EQ(csv.alignment, 1u);
+  const Trace trace = trace_of("id,lower,upper,size\nb1,0,3,4\nb2,3,9,5\n");
+  EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{0, 3, 4}, {3, 9, 5}}));
+  EXPECT_EQ(trace.ids, (std::vector<std::string>{"b1", "b2"}));
+  EXPECT_TRUE(trace.tags.empty());
+  EXPECT_TRUE(trace.alignments.empty());
 }
 
 TEST(ReadTraceCsv, AcceptsColumnsInAnyOrderAndIgnoresUnknownOnes) {
-  const CsvTrace csv =
+  const Trace trace =
       trace_of(" size , hint,upper,alignment,id,lower\n5,x,9,64,a,2\n0,,4,128,b,3\n");
-  EXPECT_EQ(csv.trace.blocks, (std::vector<TraceBlock>{{2, 9, 5}, {3, 4, 0}}));
-  EXPECT_EQ(csv.alignment, 128u) << "the largest";
-  EXPECT_EQ(trace_of("id,lower,upper,size,alignment\na,0,1,5,64\nb,0,1,5,8\n").alignment, 64u);
+  EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{2, 9, 5}, {3, 4, 0}}));
+  EXPECT_EQ(trace.alignments, (std::vector<std::uint64_t>{64, 128}));
+  EXPECT_EQ(trace_of("id,lower,upper,size,alignment\na,0,1,5,\nb,0,1,5,8\n").alignments,
+            (std::vector<std::uint64_t>{1, 8}));
+  EXPECT_TRUE(trace_of("id,lower,upper,size,alignment\na,0,1,5,1\n").alignments.empty());
 }
 
 TEST(ReadTraceCsv, KnowsMiniMallocsOtherColumnNames) {
   const Trace expected{.blocks = {{0, 3, 4}, {3, 9, 5}}, .ids = {"b1", "b2"}};
   for (const char* header :
        {"id,lower,upper,size", "buffer,start,upper,size", "buffer_id,begin,upper,size"}) {
-    const Trace trace = trace_of(std::string(header) + "\nb1,0,3,4\nb2,3,9,5\n").trace;
+    const Trace trace = trace_of(std::string(header) + "\nb1,0,3,4\nb2,3,9,5\n");
     EXPECT_EQ(trace.blocks, expected.blocks) << header;
     EXPECT_EQ(trace.ids, expected.ids) << header;
   }
 }
 
 TEST(ReadTraceCsv, TakesEndForTheLastTick) {
-  const Trace trace =
-      trace_of("buffer_id,start,end,size,gaps\na,0,2,4,\nb,3,8,5,4-4 6-7@0:1\n").trace;
+  const Trace trace = trace_of("buffer_id,start,end,size,gaps\na,0,2,4,\nb,3,8,5,4-4 6-7@0:1\n");
   EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{0, 3, 4}, {3, 9, 5}}));
   EXPECT_EQ(trace.gaps, (std::vector<TraceGap>{{1, 4, 5}}));
   EXPECT_EQ(refusal("id,start,end,size\na,5,4,1\n"),
@@ -73,15 +74,13 @@ TEST(ReadTraceCsv, TakesEndForTheLastTick) {
   EXPECT_THAT(refusal("id,lower,end,size\na,0,9223372036854775807,1\n"),
               HasSubstr("field end: got \"9223372036854775807\", expected a whole number from 0 to "
                         "9223372036854775806"));
-  EXPECT_EQ(trace_of("id,lower,end,size\na,0,9223372036854775806,1\n").trace.blocks[0].upper,
-            INT64_MAX);
+  EXPECT_EQ(trace_of("id,lower,end,size\na,0,9223372036854775806,1\n").blocks[0].upper, INT64_MAX);
 }
 
 TEST(ReadTraceCsv, ReadsGaps) {
   const Trace trace = trace_of(
-                          "id,lower,upper,size,gaps\na,0,9,4,\nb,0,20,8,12-15  3-5\n"
-                          "c,2,8,8, 2-4 4-8 \nd,0,9,8,1-2@0:8 4-6 7-8@3:4\n")
-                          .trace;
+      "id,lower,upper,size,gaps\na,0,9,4,\nb,0,20,8,12-15  3-5\n"
+      "c,2,8,8, 2-4 4-8 \nd,0,9,8,1-2@0:8 4-6 7-8@3:4\n");
   EXPECT_EQ(trace.gaps,
             (std::vector<TraceGap>{{1, 3, 5}, {1, 12, 15}, {2, 2, 4}, {2, 4, 8}, {3, 4, 6}}))
       << "ordered by tick; gaps with a window are dropped";
@@ -122,13 +121,13 @@ TEST(ReadTraceCsv, NamesWhatIsWrongWithAGap) {
 
 TEST(ReadTraceCsv, ReadsFixedOffsets) {
   const Trace trace =
-      trace_of("id,lower,upper,size,offset\na,0,1,2,\nb,0,1,2,-1\nc,0,1,2, 64 \nd,0,1,2,\n").trace;
+      trace_of("id,lower,upper,size,offset\na,0,1,2,\nb,0,1,2,-1\nc,0,1,2, 64 \nd,0,1,2,\n");
   using Offsets = std::vector<std::optional<std::uint64_t>>;
   EXPECT_EQ(trace.fixed_offsets, (Offsets{{}, {}, 64, {}}));
   EXPECT_EQ(fixed_block_count(trace), 1u);
   const std::string header = "id,lower,upper,size,offset\n";
-  EXPECT_TRUE(trace_of(header + "a,0,1,2,\nb,0,1,2,-1\n").trace.fixed_offsets.empty());
-  EXPECT_EQ(trace_of(header + "a,0,1,2,0\n").trace.fixed_offsets, Offsets{0});
+  EXPECT_TRUE(trace_of(header + "a,0,1,2,\nb,0,1,2,-1\n").fixed_offsets.empty());
+  EXPECT_EQ(trace_of(header + "a,0,1,2,0\n").fixed_offsets, Offsets{0});
   EXPECT_EQ(refusal(header + "a,0,1,2,-2\n"), "trace.csv line 2, field offset: got \"-2\", " +
                                                   kNumbers + ", or nothing or -1 for none");
   EXPECT_THAT(refusal(header + "a,0,1,2,9223372036854775808\n"), HasSubstr(kNumbers));
@@ -138,24 +137,24 @@ TEST(ReadTraceCsv, ReadsFixedOffsets) {
 }
 
 TEST(ReadTraceCsv, AcceptsEveryWayToEndLines) {
-  const Trace expected = trace_of("id,lower,upper,size\na,0,1,2\n").trace;
+  const Trace expected = trace_of("id,lower,upper,size\na,0,1,2\n");
   for (const char* text :
        {"\xef\xbb\xbfid,lower,upper,size\na,0,1,2\n", "id,lower,upper,size\r\na,0,1,2\r\n",
         "id,lower,upper,size\na,0,1,2", "id,lower,upper,size\r\na,0,1,2\r",
         "\n\r\nid,lower,upper,size\n\n\na,0,1,2\n\r\n\n", "id,lower,upper,size\na, 0 ,\t1,2 \n",
         "\"id\",lower,\"upper\",size\n\"a\",\"0\",1,2\n"}) {
-    EXPECT_EQ(trace_of(text).trace.blocks, expected.blocks) << text;
-    EXPECT_EQ(trace_of(text).trace.ids, expected.ids) << text;
+    EXPECT_EQ(trace_of(text).blocks, expected.blocks) << text;
+    EXPECT_EQ(trace_of(text).ids, expected.ids) << text;
   }
 }
 
 TEST(ReadTraceCsv, AcceptsATraceWithoutBlocks) {
-  EXPECT_EQ(trace_of("id,lower,upper,size\n").trace.size(), 0u);
+  EXPECT_EQ(trace_of("id,lower,upper,size\n").size(), 0u);
 }
 
 TEST(ReadTraceCsv, KeepsIdsOnlyWhereTheyDifferFromTheNumber) {
-  EXPECT_TRUE(trace_of("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n").trace.ids.empty());
-  const Trace trace = trace_of("id,lower,upper,size\n0,0,1,1\n7,0,1,1\n").trace;
+  EXPECT_TRUE(trace_of("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n").ids.empty());
+  const Trace trace = trace_of("id,lower,upper,size\n0,0,1,1\n7,0,1,1\n");
   EXPECT_EQ(trace.ids, (std::vector<std::string>{"0", "7"}));
 }
 
@@ -191,7 +190,7 @@ TEST(ReadTraceCsv, RefusesDuplicateIds) {
 TEST(ReadTraceCsv, RefusesADuplicateAmongManyIds) {
   std::string text = "id,lower,upper,size\n";
   for (int i = 0; i < 5000; ++i) text += "block" + std::to_string(i * 37 % 5000) + ",0,1,1\n";
-  EXPECT_EQ(trace_of(text).trace.ids.size(), 5000u);
+  EXPECT_EQ(trace_of(text).ids.size(), 5000u);
   for (int i = 0; i < 5000; i += 77) {
     const std::string name = "block" + std::to_string(i);
     ASSERT_EQ(refusal(text + name + ",0,1,1\n"), "trace.csv line 5002, field id: got \"" + name +
@@ -253,11 +252,11 @@ TEST(TraceCsv, RoundTripsTagsAndQuoting) {
   trace.tags = {{"conv2d", "conv1", Phase::kForward, Category::kActivation},
                 {"a, \"b\"\r\nc", " ", Phase::kBackward, Category::kParameterGradient},
                 {"", "", Phase::kOutside, Category::kUnknown}};
-  const CsvTrace back = trace_of(text_of(trace, 512));
-  EXPECT_EQ(back.trace.blocks, trace.blocks);
-  EXPECT_EQ(back.trace.ids, trace.ids);
-  EXPECT_EQ(back.trace.tags, trace.tags);
-  EXPECT_EQ(back.alignment, 512u);
+  const Trace back = trace_of(text_of(trace, 512));
+  EXPECT_EQ(back.blocks, (std::vector<TraceBlock>{{0, 3, 512}, {3, 9, 512}, {1, 2, 512}}));
+  EXPECT_EQ(back.ids, trace.ids);
+  EXPECT_EQ(back.tags, trace.tags);
+  EXPECT_EQ(back.alignments, std::vector<std::uint64_t>(3, 512));
 }
 
 TEST(TraceCsv, RoundTripsEveryPhaseAndCategory) {
@@ -266,7 +265,7 @@ TEST(TraceCsv, RoundTripsEveryPhaseAndCategory) {
     trace.blocks.push_back({i, i + 1, 1});
     trace.tags.push_back({"op", "layer", static_cast<Phase>(i % 4), static_cast<Category>(i)});
   }
-  EXPECT_EQ(trace_of(text_of(trace)).trace.tags, trace.tags);
+  EXPECT_EQ(trace_of(text_of(trace)).tags, trace.tags);
 }
 
 TEST(TraceCsv, WritesPlainTracesAsMiniMallocDoes) {
@@ -276,7 +275,7 @@ TEST(TraceCsv, WritesPlainTracesAsMiniMallocDoes) {
 TEST(TraceCsv, RoundTripsRandomTraces) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Trace trace = random_trace(seed, seed % 50, 100, ~0ull >> 2);
-    ASSERT_TRUE(trace_of(text_of(trace)).trace.same_requests(trace)) << "seed " << seed;
+    ASSERT_TRUE(trace_of(text_of(trace)).same_requests(trace)) << "seed " << seed;
   }
 }
 
@@ -291,6 +290,7 @@ Trace rich_trace(std::uint64_t seed) {
                           static_cast<Category>(random() % kCategoryCount)});
     const bool fixed = i == 0 || random() % 3 == 0;
     trace.fixed_offsets.push_back(fixed ? std::optional(random() >> 2) : std::nullopt);
+    if (seed % 3 > 0) trace.alignments.push_back(2 + random() % 1000);
     Tick tick = trace.blocks[i].lower;
     while (random() % 3 != 0) {
       const Tick lower = tick + static_cast<Tick>(random() % 10);
@@ -306,13 +306,13 @@ Trace rich_trace(std::uint64_t seed) {
 TEST(TraceCsv, RoundTripsGapsFixedOffsetsTagsAndAlignment) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Trace trace = rich_trace(seed);
-    const CsvTrace back = trace_of(text_of(trace, 1 + seed % 3));
-    ASSERT_EQ(back.trace.blocks, trace.blocks) << "seed " << seed;
-    ASSERT_EQ(back.trace.ids, trace.ids) << "seed " << seed;
-    ASSERT_EQ(back.trace.tags, trace.tags) << "seed " << seed;
-    ASSERT_EQ(back.trace.fixed_offsets, trace.fixed_offsets) << "seed " << seed;
-    ASSERT_EQ(back.trace.gaps, trace.gaps) << "seed " << seed;
-    ASSERT_EQ(back.alignment, 1 + seed % 3) << "seed " << seed;
+    const Trace back = trace_of(text_of(trace));
+    ASSERT_EQ(back.blocks, trace.blocks) << "seed " << seed;
+    ASSERT_EQ(back.ids, trace.ids) << "seed " << seed;
+    ASSERT_EQ(back.tags, trace.tags) << "seed " << seed;
+    ASSERT_EQ(back.fixed_offsets, trace.fixed_offsets) << "seed " << seed;
+    ASSERT_EQ(back.gaps, trace.gaps) << "seed " << seed;
+    ASSERT_EQ(back.alignments, trace.alignments) << "seed " << seed;
   }
 }
 

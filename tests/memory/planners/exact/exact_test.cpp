@@ -16,6 +16,7 @@
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
+#include "tests/memory/planners/mixed_trace.h"
 #include "tests/memory/planners/plan_with.h"
 
 namespace skyline {
@@ -23,12 +24,13 @@ namespace {
 
 using Outcome = ExactSearch::Outcome;
 
-// A trace of at most eight blocks, some with gaps, some with fixed offsets.
+// A trace of at most eight blocks, some with gaps, fixed offsets or alignments.
 Trace tiny_trace(std::uint64_t seed) {
   Trace trace = seed % 2 == 0 ? random_trace(seed, 1 + seed % 8, 12, 9)
                               : short_lived_trace(seed, 1 + seed % 8, 10, 9);
   if (seed % 3 == 0) trace = with_gaps(std::move(trace), seed);
   if (seed % 5 == 0) trace = with_fixed_offsets(std::move(trace), seed, 1);
+  if (seed % 7 < 3) trace = with_alignments(std::move(trace), seed);
   return trace;
 }
 
@@ -98,19 +100,24 @@ ExactRules rules_of(unsigned bits) {
   return {.jump_down = (bits & 1) != 0,
           .twins = (bits & 2) != 0,
           .decompose = (bits & 4) != 0,
-          .weigh = (bits & 8) != 0};
+          .weigh = (bits & 8) != 0,
+          .valleys = (bits & 16) != 0};
 }
 
 TEST(ExactSearch, AgreesWithExhaustiveSearchUnderAllRules) {
   for (const std::uint64_t seed : seeds(3000)) {
     const Trace trace = tiny_trace(seed);
     const std::uint64_t least = optimum(trace);
-    std::size_t in_use = 0;  // a block that is never in use raises only the peak
+    // A block that is never in use raises only the peak.
+    std::size_t in_use = 0;
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      in_use += trace.blocks[i].bytes == 0 && !trace.fixed_offset(i);
+    }
     for (const ExactProblem& problem : exact_problems(Packing(trace, 1))) in_use += problem.size();
-    for (unsigned bits = 0; bits < 16; ++bits) {
+    for (unsigned bits = 0; bits < 32; ++bits) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", rules " << bits);
       ASSERT_EQ(decide(trace, least, rules_of(bits)), Outcome::kFound);
-      if (in_use < trace.size()) continue;
+      if (in_use < trace.size() || least == 0) continue;
       ASSERT_EQ(decide(trace, least - 1, rules_of(bits)), Outcome::kImpossible);
     }
   }
@@ -123,6 +130,28 @@ TEST(Exact, ProvesTheOptimumOfSmallTraces) {
     ASSERT_EQ(found.peak, optimum(trace)) << "seed " << seed;
     ASSERT_TRUE(found.proved_optimal) << "seed " << seed;
   }
+}
+
+// Of blocks that are aligned alike, only the highest takes no whole multiples.
+TEST(Exact, PlacesEachBlockAtAMultipleOfItsOwn) {
+  Trace trace{.blocks = {{0, 5, 10}, {0, 5, 10}}, .alignments = {64, 8}};
+  const auto peak = [&trace] {
+    const Plan found = plan(trace, "portfolio", {.alignment = 1});
+    EXPECT_TRUE(found.proved_optimal);
+    return found.peak;
+  };
+  EXPECT_EQ(peak(), 26u);
+  trace.alignments = {3, 1};
+  EXPECT_EQ(peak(), 20u);
+  trace.alignments = {64, 64};
+  EXPECT_EQ(peak(), 74u);
+  trace = {.blocks = {{0, 5, 10}, {0, 5, 10}, {0, 5, 10}, {0, 5, 5}},
+           .alignments = {64, 64, 64, 1}};
+  EXPECT_EQ(peak(), 138u) << "the smallest lies between the others";
+  trace = {.blocks = {{0, 2, 4}, {1, 3, 1}}, .alignments = {std::uint64_t{1} << 62, 7}};
+  EXPECT_EQ(peak(), 8u);
+  trace.alignments = {std::uint64_t{1} << 62, (std::uint64_t{1} << 62) + 1};
+  EXPECT_EQ(plan(trace).peak, (std::uint64_t{1} << 62) + 2) << "beyond the units of a search";
 }
 
 TEST(Exact, ProvesThatACapacityIsTooSmall) {

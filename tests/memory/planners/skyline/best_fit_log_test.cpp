@@ -16,6 +16,7 @@
 
 #include "memory/planners/registry.h"
 #include "memory/random_inputs.h"
+#include "tests/memory/planners/mixed_trace.h"
 
 namespace skyline {
 namespace {
@@ -113,7 +114,7 @@ BestFitLog log_by_rules(const Trace& trace, std::uint64_t alignment, const std::
   std::vector<std::uint64_t> rounded;
   Tick first = trace.blocks[0].lower, last = trace.blocks[0].upper;
   for (const TraceBlock& block : trace.blocks) {
-    rounded.push_back(align_checked(block.bytes, alignment));
+    rounded.push_back(planned_bytes(trace, rounded.size(), alignment));
     first = std::min(first, block.lower);
     last = std::max(last, block.upper);
   }
@@ -167,7 +168,7 @@ BestFitLog log_of(const Trace& trace, std::uint64_t alignment, const std::string
 
 TEST(BestFitLogs, FollowTheRulesForEveryTraceAndKey) {
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
-    const Trace trace = seed % 2 == 0 ? random_trace(seed, 1 + seed % 40, 30, 100)
+    const Trace trace = seed % 2 == 0 ? with_bytes(random_trace(seed, 1 + seed % 40, 30, 100))
                                       : training_trace(seed, 1 + seed % 15, 4000);
     for (const char* planner : kPlanners) {
       const std::uint64_t alignment = 1 + seed % 5;

@@ -12,6 +12,7 @@
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/planners/mixed_trace.h"
 
 namespace skyline {
 namespace {
@@ -30,7 +31,7 @@ class NaiveSkyline {
   NaiveSkyline(const Trace& trace, std::uint64_t alignment, Key key) : trace_(trace), key_(key) {
     Tick first = trace.blocks[0].lower, last = trace.blocks[0].upper;
     for (const TraceBlock& block : trace.blocks) {
-      bytes_.push_back(align_checked(block.bytes, alignment));
+      bytes_.push_back(planned_bytes(trace, bytes_.size(), alignment));
       first = std::min(first, block.lower);
       last = std::max(last, block.upper);
     }
@@ -117,7 +118,7 @@ Trace trace_of(std::uint64_t seed) {
   const std::size_t blocks = 1 + seed % 60;
   const auto ticks = static_cast<Tick>(2 + seed % 23);
   if (seed % 3 == 0) return training_trace(seed, 1 + seed % 20, 4);
-  return seed % 3 == 1 ? random_trace(seed, blocks, ticks, 1 + seed % 5)
+  return seed % 3 == 1 ? with_bytes(random_trace(seed, blocks, ticks, 1 + seed % 5))
                        : short_lived_trace(seed, blocks, ticks, 1 + seed % 5);
 }
 
