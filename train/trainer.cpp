@@ -211,7 +211,7 @@ void Trainer::next_step() {
   position_.loss_sum += step.loss;
   directory_->log_step(log_->add(step, *run_));
   if (const auto news = run_->take_news()) console_.say(*news);
-  if (log_->steps() == options_.memory.warmup_steps) {
+  if (log_->steps() == decided_.decisions.warmup_steps) {
     device_allocations_at_switch_ = run_->memory.statistics().device_allocations;
   }
   progress_->step_done(

@@ -206,7 +206,7 @@ CommandResult Trainer::result(int exit_code) {
   summary.losses = {{memory_->allocator, log_->losses()}};
   summary.evaluations = {log_->metrics(), log_->evaluations()};
   summary.steps = log_->chart();
-  summary.step_seconds = log_->step_seconds_median(options_.memory.warmup_steps);
+  summary.step_seconds = log_->step_seconds_median(decided_.decisions.warmup_steps);
   add_order(summary, longest);
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
@@ -249,25 +249,26 @@ CommandResult Trainer::result(int exit_code) {
 }
 
 RunFigures Trainer::result_figures(double loss, bool interrupted) const {
-  RunFigures figures{.options = options_,
-                     .data = workload().data().name,
-                     .folder = directory_->path().string(),
-                     .steps = position_.step,
-                     .epochs = position_.epoch,
-                     .loss = loss,
-                     .seconds = seconds_,
-                     .threads = decided_.decisions.threads,
-                     .lanes = decided_.decisions.lanes,
-                     .metrics = Json::object(),
-                     .of_data = {},
-                     .data_wait_seconds = log_->later_wait_seconds(),
-                     .first_batch_seconds = log_->first_wait_seconds(),
-                     .step_seconds_median = log_->step_seconds_median(options_.memory.warmup_steps),
-                     .interrupted = interrupted,
-                     .memory = *memory_,
-                     .budget = decided_.decisions.budget,
-                     .process = *process_,
-                     .rank_seconds = leader_.seconds()};
+  RunFigures figures{
+      .options = options_,
+      .data = workload().data().name,
+      .folder = directory_->path().string(),
+      .steps = position_.step,
+      .epochs = position_.epoch,
+      .loss = loss,
+      .seconds = seconds_,
+      .threads = decided_.decisions.threads,
+      .lanes = decided_.decisions.lanes,
+      .metrics = Json::object(),
+      .of_data = {},
+      .data_wait_seconds = log_->later_wait_seconds(),
+      .first_batch_seconds = log_->first_wait_seconds(),
+      .step_seconds_median = log_->step_seconds_median(decided_.decisions.warmup_steps),
+      .interrupted = interrupted,
+      .memory = *memory_,
+      .budget = decided_.decisions.budget,
+      .process = *process_,
+      .rank_seconds = leader_.seconds()};
   for (const Metric& figure : workload().data().metrics) {
     figures.metrics[figure.name] = metric(figure.name);
   }

@@ -17,14 +17,19 @@ struct CommandResult {
   std::string text;         // ends with a newline, or empty
   int exit_code = 0;
 };
+// An answer as JSON, from its rows, and as text.
+template <Told T>
+CommandResult told(const T& answer, std::string text, int exit_code = 0) {
+  return {json_text(value_of(answer)), std::move(text), exit_code};
+}
 
 // Runs a command after its options are parsed. Failures are exceptions: UsageError exits 2, any
 // other std::exception exits 1; its what() is the sentence for the user. The function owns the
 // variables behind its options (by shared pointer).
 using CommandRun = std::function<CommandResult(Console&)>;
 
-// A row of the program's table. To add a command: write train/commands/<name>_command.cpp with a
-// function of this kind, declare it in train/commands/commands.h, and add a row in commands.cpp.
+// A row of the program's table. To add a command: write a function of this kind in train/commands/,
+// declare it in train/commands/commands.h, and add a row in commands.cpp.
 struct Command {
   std::string name;
   std::string summary;                      // one line without a full stop

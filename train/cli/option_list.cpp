@@ -40,10 +40,16 @@ const T* held(const std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
+// True once the variable has another value than now.
+template <typename T>
+std::function<bool()> changed(const T& value) {
+  return [&value, initial = value] { return value != initial; };
+}
+
 // Makes a value that JSON stores unchanged; an empty optional is null.
 template <typename T>
 OptionValue stored(T& value, std::string type, std::function<void(const std::string&)> parse) {
-  OptionValue result{.type = std::move(type), .parse = std::move(parse)};
+  OptionValue result{.type = std::move(type), .parse = std::move(parse), .is_set = changed(value)};
   result.write = [&value](Json& json) {
     if (const auto* here = held(value)) json = *here;
   };
@@ -96,7 +102,8 @@ OptionValue flag(bool& value) {
 OptionValue negated_flag(bool& value) {
   return {.parse = [&value](const std::string& text) { value = text != "true"; },
           .write = [&value](Json& json) { json = !value; },
-          .read = [&value](const Json& json) { value = !json.get<bool>(); }};
+          .read = [&value](const Json& json) { value = !json.get<bool>(); },
+          .is_set = changed(value)};
 }
 
 template <typename T>
@@ -150,18 +157,18 @@ template OptionValue text(std::optional<std::string>&, std::string);
 template <typename T>
 OptionValue path(T& value, std::string type) {
   return {.type = std::move(type),
-          .parse = [&value](const std::string& given) { value = not_empty(given); }};
+          .parse = [&value](const std::string& given) { value = not_empty(given); },
+          .is_set = changed(value)};
 }
 
 template OptionValue path(std::filesystem::path&, std::string);
 template OptionValue path(std::optional<std::filesystem::path>&, std::string);
 
 OptionValue paths(std::vector<std::filesystem::path>& value, std::string type) {
-  OptionValue result{.type = std::move(type), .parse = [&value](const std::string& given) {
-                       value.emplace_back(not_empty(given));
-                     }};
-  result.each = true;
-  return result;
+  return {.type = std::move(type),
+          .each = true,
+          .parse = [&value](const std::string& given) { value.emplace_back(not_empty(given)); },
+          .is_set = changed(value)};
 }
 
 OptionValue files(std::vector<std::string>& value) {
@@ -180,6 +187,7 @@ OptionValue choice(std::function<std::string()> get, std::function<void(const st
   };
   result.write = [get](Json& json) { json = get(); };
   result.read = [set](const Json& json) { set(json.get<std::string>()); };
+  result.is_set = [get, initial = get()] { return get() != initial; };
   return result;
 }
 
@@ -190,8 +198,10 @@ OptionValue choice(std::string& value, std::vector<std::string> names, const std
 
 OptionValue choices(std::vector<std::string>& values, std::vector<std::string> names,
                     const std::string& kind, std::string (*name_of)(const std::string&)) {
-  OptionValue result{.type = "NAME,…", .initial = fmt::format("{}", fmt::join(values, ","))};
-  result.choices = names;
+  OptionValue result{.type = "NAME,…",
+                     .initial = fmt::format("{}", fmt::join(values, ",")),
+                     .choices = names,
+                     .is_set = changed(values)};
   result.parse = [&values, kind, name_of, names = std::move(names)](const std::string& given) {
     const std::vector<std::string> parts = split_at_commas(given);
     for (auto part = parts.begin(); part != parts.end(); ++part) {
@@ -275,6 +285,17 @@ std::string Option::key() const {
   return key;
 }
 
+Option& Option::needs(std::vector<std::string> others, std::string message, std::string of_value) {
+  rules.push_back({of_value.empty() ? name() : name() + " " + of_value, true, std::move(others),
+                   std::move(message)});
+  return *this;
+}
+
+Option& Option::excludes(std::string other, std::string message, std::string of_value) {
+  needs({std::move(other)}, std::move(message), std::move(of_value)).rules.back().needs = false;
+  return *this;
+}
+
 void Option::take(const std::string& text) {
   given = true;
   try {
@@ -288,9 +309,51 @@ Option& OptionList::add(std::string flag, OptionValue value, std::string help, u
   return options_.emplace_back(Option{std::move(flag), std::move(value), std::move(help), traits});
 }
 
+const Option* OptionList::find(std::string_view name) const {
+  const auto found = std::ranges::find(options_, name, &Option::name);
+  return found == options_.end() ? nullptr : &*found;
+}
+
+Option* OptionList::find(std::string_view name) {
+  return const_cast<Option*>(std::as_const(*this).find(name));
+}
+
 bool OptionList::given(std::string_view name) const {
-  return std::ranges::any_of(
-      options_, [name](const Option& option) { return option.given && option.name() == name; });
+  const Option* const option = find(name);
+  return option != nullptr && option->given;
+}
+
+bool OptionList::holds(std::string_view term) const {
+  const std::size_t blank = std::min(term.find(' '), term.size());
+  const Option* const option = find(term.substr(0, blank));
+  if (option == nullptr || blank == term.size()) return option != nullptr && option->value.is_set();
+  Json value;
+  option->value.write(value);
+  return value == std::string(term.substr(blank + 1));
+}
+
+void OptionList::check_rules() const {
+  for (const Option& option : options_) {
+    for (const OptionRule& rule : option.rules) {
+      if (!holds(rule.term)) continue;
+      std::vector<std::string> others = rule.others;
+      std::erase_if(others, [this](std::string_view term) {
+        return find(term.substr(0, term.find(' '))) == nullptr;
+      });
+      const bool any =
+          std::ranges::any_of(others, [this](const auto& term) { return holds(term); });
+      if (any == rule.needs || others.empty()) continue;
+      if (!rule.message.empty()) throw UsageError(rule.message);
+      if (!rule.needs) {
+        throw UsageError(fmt::format("{} and {} exclude each other: give one of them", rule.term,
+                                     others.front()));
+      }
+      const std::string last = others.back();
+      others.pop_back();
+      throw UsageError(fmt::format("{} needs {}{}{}", rule.term, fmt::join(others, ", "),
+                                   others.empty() ? "" : " or ", last));
+    }
+  }
 }
 
 std::vector<JsonKey> OptionList::json_keys() const {

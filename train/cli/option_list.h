@@ -31,6 +31,8 @@ struct OptionValue {
   std::function<void(nlohmann::ordered_json& json)> write;
   // Throws nlohmann::json::exception for a value of another type.
   std::function<void(const nlohmann::ordered_json& json)> read;
+  // True if the variable no longer holds the default.
+  std::function<bool()> is_set;
 };
 
 // True if the option is given. The flag takes no value: --tf32.
@@ -52,9 +54,20 @@ OptionValue integer(T& value, std::int64_t least, std::int64_t most);
 template <typename T>
 OptionValue number(T& value, double least, double most);
 
+// `value` with a check that runs after the variable is set and throws UsageError.
+OptionValue checked(OptionValue value, std::function<void()> check);
+
 // Bytes with binary units, as parse_bytes() reads them. T: std::uint64_t or an optional one.
 template <typename T>
 OptionValue bytes(T& value);
+
+// The same without 0: "0 bytes hold nothing" is refused where `why` is "hold nothing".
+template <typename T>
+OptionValue some_bytes(T& value, const std::string& why) {
+  return checked(bytes(value), [&value, why] {
+    if (value == 0u) throw UsageError("0 bytes " + why);
+  });
+}
 
 // Any text. T: std::string or an optional one.
 template <typename T>
@@ -82,8 +95,21 @@ OptionValue choice(std::function<std::string()> get, std::function<void(const st
 OptionValue choices(std::vector<std::string>& values, std::vector<std::string> names,
                     const std::string& kind, std::string (*name_of)(const std::string&) = nullptr);
 
-// `value` with a check that runs after the variable is set and throws UsageError.
-OptionValue checked(OptionValue value, std::function<void()> check);
+// The names of a table's rows.
+template <typename Table>
+std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& row : table) names.emplace_back(row.name);
+  return names;
+}
+// A help text that lists what each of them does: "Packing algorithm.\nbest-fit: …\nOne of".
+template <typename Table>
+std::string help_of(std::string text, const Table& table) {
+  for (const auto& row : table) {
+    text.append("\n").append(row.name).append(": ").append(row.summary).append(".");
+  }
+  return text + "\nOne of";
+}
 
 // The parts between commas; one empty part for an empty text.
 std::vector<std::string> split_at_commas(const std::string& text);
@@ -107,7 +133,16 @@ enum OptionTraits : unsigned {
   kPlannedOnly = 512,  // of planned
 };
 
-// One row: a flag, the variable behind it, its help text and its traits.
+// What an option asks of others. A term is an option that is set, or that has a value: "--lanes",
+// "--device cuda". Terms of options that a command does not have count for nothing.
+struct OptionRule {
+  std::string term;                 // the rule's own: no rule unless it holds
+  bool needs = true;                // one of the others; false: none of them
+  std::vector<std::string> others;  // terms
+  std::string message;
+};
+
+// One row: a flag, the variable behind it, its help text, its traits and its rules.
 struct Option {
   // "--model", "TRACE" for a positional argument, or several names with the main one last:
   // "-m,--model".
@@ -116,6 +151,14 @@ struct Option {
   std::string help;
   unsigned traits = kEveryModel;
   bool given = false;  // on the command line
+  std::vector<OptionRule> rules = {};
+
+  // Add a rule: with this option, or with this value of it, one of the others must be set, or none
+  // may be. Without a message of its own, the rule says "--a needs --b or --c" or "--a and --b
+  // exclude each other: give one of them". Both return the option.
+  Option& needs(std::vector<std::string> others, std::string message = {},
+                std::string of_value = {});
+  Option& excludes(std::string other, std::string message = {}, std::string of_value = {});
 
   std::string name() const;  // "--model"; "TRACE"
   std::string key() const;   // in JSON: "batch_size" for --batch-size
@@ -133,8 +176,13 @@ class OptionList {
 
   std::deque<Option>& options() noexcept { return options_; }
   const std::deque<Option>& options() const noexcept { return options_; }
+  // Returns null if the command has no option of that name.
+  Option* find(std::string_view name);
+  const Option* find(std::string_view name) const;
   // True if an option of that name is on the command line; false if the command has no such option.
   bool given(std::string_view name) const;
+  // Throws UsageError for the first rule that the values break.
+  void check_rules() const;
 
   // Says that --json prints an object of these keys: keys<PlanResult>.
   using JsonKeys = std::vector<JsonKey> (*)(const std::string& prefix);
@@ -154,6 +202,7 @@ class OptionList {
  private:
   // Throws UsageError that begins with `where` if no stored option has this key.
   Option& stored(const std::string& key, const std::string& where);
+  bool holds(std::string_view term) const;
 
   std::deque<Option> options_;  // a deque, because callers keep references
   std::vector<JsonKeys> json_;

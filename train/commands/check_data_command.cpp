@@ -142,18 +142,16 @@ ImageScan scan(const DataOptions& data, Console& console) {
   return scan_images(collection, static_cast<std::size_t>(data.decode_threads), std::ref(progress));
 }
 
-CommandResult check_images(DataOptions data, Console& console) {
+CommandResult check_images(const OptionList& list, DataOptions data, Console& console) {
   if (data.data.empty() && !data.has_lists()) {
     throw UsageError(
         "no data given: name a folder or file, or give --train-list and --val-list, or --source "
-        "and "
-        "--target");
+        "and --target");
   }
+  list.check_rules();
   if (data.data.empty()) data.data = DataOptions{}.data;
   const ImageScan found = scan(resolved(std::move(data)), console);
-  return {.json = json_text(value_of(found)),
-          .text = text_of(found),
-          .exit_code = found.bad.empty() ? 0 : 1};
+  return told(found, text_of(found), found.bad.empty() ? 0 : 1);
 }
 
 // Reads pairs of every length, as validation does, from a tab-separated file unless it is empty.
@@ -176,12 +174,10 @@ CommandResult check_text(const ParallelText& text) {
   for (const std::string& fault : scan.summary.faults) answer += "bad: " + fault + "\n";
   answer += fmt::format("{}; {} different words of the source, {} of the target\n",
                         scan.summary.text(), scan.source_words, scan.target_words);
-  return {.json = json_text(value_of(scan)),
-          .text = answer,
-          .exit_code = scan.summary.faults.empty() ? 0 : 1};
+  return told(scan, answer, scan.summary.faults.empty() ? 0 : 1);
 }
 
-CommandResult run(const CheckDataArguments& arguments, Console& console) {
+CommandResult run(const OptionList& list, const CheckDataArguments& arguments, Console& console) {
   const TranslationOptions& texts = arguments.texts;
   const bool names_texts = !texts.source.empty() || !texts.target.empty();
   if (!names_texts && std::filesystem::is_regular_file(arguments.data_path)) {
@@ -190,7 +186,7 @@ CommandResult run(const CheckDataArguments& arguments, Console& console) {
   if (!names_texts) {
     DataOptions data = arguments.data;
     data.data = arguments.data_path.string();
-    return check_images(std::move(data), console);
+    return check_images(list, std::move(data), console);
   }
   if (!arguments.data_path.empty() || arguments.data.has_lists()) {
     throw UsageError("images and text exclude each other: give one of them");
@@ -213,7 +209,7 @@ CommandRun declare_check_data(OptionList& list) {
   list.add("--target", files(arguments->texts.target), "Their translations, line by line");
   list.prints(keys<ImageScan>);
   list.prints(keys<TextScan>);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 
 }  // namespace skyline

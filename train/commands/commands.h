@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "train/cli/cli.h"
@@ -9,8 +11,8 @@ namespace skyline {
 // Returns every command of the program, in the order of the help.
 const std::vector<Command>& all_commands();
 
-// Each declares the options of one command and returns its run; defined in
-// train/commands/<name>_command.cpp.
+// Each declares the options of one command and returns its run; defined in the source of its
+// command or of its kind of commands.
 CommandRun declare_check(OptionList& list);
 CommandRun declare_check_data(OptionList& list);
 CommandRun declare_check_order(OptionList& list);
@@ -28,5 +30,16 @@ CommandRun declare_reproduce(OptionList& list);
 CommandRun declare_summary(OptionList& list);
 CommandRun declare_train(OptionList& list);
 CommandRun declare_translate(OptionList& list);
+
+// For commands that read and write files.
+//
+// Throws UsageError if both files are standard input, "-"; `names` are theirs: "TRACE and PLAN".
+void require_one_input(const std::filesystem::path& one, const std::filesystem::path& other,
+                       std::string_view names);
+// Throws UsageError if the folder of `file` does not exist. Does nothing for an empty path.
+// Commands call it before their work, so that nothing is lost at its end.
+void require_folder_of(const std::filesystem::path& file);
+// Writes a whole file and says so. Throws WriteError.
+void write_and_say(const std::filesystem::path& file, std::string_view text, Console& console);
 
 }  // namespace skyline

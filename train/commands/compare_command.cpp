@@ -59,7 +59,7 @@ CommandResult compare_folders(const OptionList& list, const CompareArguments& ar
   const RunDifference difference =
       compare_runs(load_run(arguments.first), load_run(arguments.second));
   if (!arguments.report.empty()) write_atomically(arguments.report, difference_page(difference));
-  return {.json = json_text(value_of(difference)), .text = difference_text(difference)};
+  return told(difference, difference_text(difference));
 }
 
 CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
@@ -82,9 +82,7 @@ CommandResult run(const OptionList& list, const CompareArguments& arguments, Con
     page->write(render_report(comparison_report(comparison)));
     page->commit();
   }
-  return {.json = json_text(value_of(comparison)),
-          .text = comparison_text(comparison),
-          .exit_code = comparison.bit_equal() ? 0 : 1};
+  return told(comparison, comparison_text(comparison), comparison.bit_equal() ? 0 : 1);
 }
 
 std::string allocator_of(const std::string& name) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -14,7 +13,6 @@
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/commands/output_file.h"
 #include "train/decide/live_parts.h"
 #include "train/decide/program_graph.h"
 #include "train/lab/dry_run/dry_run_answer.h"
@@ -27,6 +25,8 @@ namespace skyline {
 namespace {
 
 constexpr std::int64_t kMostLanes = 1'000'000;  // more than any step has ops
+constexpr const char* kOfTraining =
+    "--memory, --budgets and --slowdown are for training steps: leave out --infer";
 
 struct DryRunArguments {
   ModelOptions model;
@@ -46,67 +46,34 @@ struct DryRunArguments {
   double slowdown = 0;  // per cent
   std::int64_t lanes = 0, ranks = 0;
   LinkOptions link;
+
+  bool has_budget() const { return step.memory_bytes || budgets || slowdown > 0; }
 };
+
+// What the step takes and, if asked for, how it runs on lanes and on ranks.
+struct DryRunAnswer {
+  DryRunResult step;
+  std::optional<LaneAnswer> lanes;
+  std::optional<RankAnswer> ranks;
+};
+
+Rows<DryRunAnswer> rows(const DryRunAnswer*) {
+  return {{"", "the step", &DryRunAnswer::step},
+          {"lanes", "with --lanes: ops that run side by side", &DryRunAnswer::lanes},
+          {"scaling", "with --ranks: processes that train together", &DryRunAnswer::ranks}};
+}
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
 DryRunOptions program_of(const DryRunArguments& arguments, const LiveParts& live) {
-  const std::optional<std::uint64_t>& workspace_bytes = arguments.device_options.workspace_bytes;
-  return {
-      .model = arguments.model.model,
-      .shape = shape_of(arguments.model),
-      .translation = translation_shape_of(arguments.model),
-      .sentence_words = arguments.sentence_words,
-      .batch_size = arguments.batch_size,
-      .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-      .optimizer = optimizer_of(arguments.model, arguments.step),
-      .step = arguments.step,
-      .prefetch = arguments.device_options.prefetch,
-      .compute = make_compute(arguments.device, arguments.device_options, live, 1, true),
-      .convolution_workspace_bytes = arguments.device == "cpu" ? workspace_bytes : std::nullopt};
-}
-
-void check(const DryRunArguments& arguments) {
-  check_step(arguments.step);
-  const bool has_budget =
-      arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0;
-  if (fits_engines(arguments.device_options)) {
-    if (!has_budget) throw UsageError("--engines fitting needs --memory, --budgets or --slowdown");
-    if (arguments.device_options.workspace_bytes) {
-      throw UsageError("--engines fitting chooses workspaces: leave out --workspace");
-    }
+  DryRunOptions program = dry_run_options(arguments.model, arguments.step, arguments.infer);
+  program.sentence_words = arguments.sentence_words;
+  program.batch_size = arguments.batch_size;
+  program.prefetch = arguments.device_options.prefetch;
+  program.compute = make_compute(arguments.device, arguments.device_options, live, 1, true);
+  if (arguments.device == "cpu") {
+    program.convolution_workspace_bytes = arguments.device_options.workspace_bytes;
   }
-  if (has_budget && arguments.infer) {
-    throw UsageError(
-        "--memory, --budgets and --slowdown are for training steps: leave out --infer");
-  }
-  if (arguments.slowdown > 0 && !arguments.device_memory_bytes) {
-    throw UsageError("--slowdown needs --device-memory");
-  }
-  if (arguments.slowdown > 0 && !arguments.step.profile.empty()) {
-    throw UsageError("--slowdown tries other batches than the profile's: leave out --profile");
-  }
-  if (arguments.ranks > 0 && arguments.infer) {
-    throw UsageError("--ranks sums gradients: leave out --infer");
-  }
-  if (!arguments.lanes_page.empty() && arguments.lanes == 0) {
-    throw UsageError("--write-lanes needs --lanes");
-  }
-  if (!arguments.ranks_page.empty() && arguments.ranks == 0) {
-    throw UsageError("--write-ranks needs --ranks");
-  }
-  if (arguments.device_memory_bytes == 0u) {
-    throw UsageError("--device-memory: 0 bytes hold nothing");
-  }
-  const bool bounded = arguments.device_memory_bytes || arguments.allocator_options.bfc.limit_bytes;
-  if (!arguments.allocator_options.bfc.growth && !bounded) {
-    throw UsageError(
-        "--no-bfc-growth reserves the whole device at once: give --device-memory or --bfc-limit");
-  }
-}
-
-bool needs_seconds(const DryRunArguments& arguments) {
-  return arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0 ||
-         arguments.lanes > 0 || arguments.ranks > 0;
+  return program;
 }
 
 StepSeconds seconds_of(const DryRunArguments& arguments) {
@@ -117,50 +84,83 @@ StepSeconds seconds_of(const DryRunArguments& arguments) {
                        .threads = threads_for(arguments.model.model, arguments.threads)});
 }
 
-// A ShapeError comes from --insize or --channels that the model cannot take.
-DryRunResult answer_or_refuse(const DryRunRequest& question) {
-  try {
-    return answer(question);
-  } catch (const ShapeError& error) {
-    throw UsageError(error.what());
+DryRunRequest question_of(const DryRunArguments& arguments, const LiveParts& live) {
+  const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
+  DryRunRequest question{.program = program_of(arguments, live),
+                         .allocators = {},
+                         .device_memory_bytes = arguments.device_memory_bytes,
+                         .planner = arguments.planner,
+                         .commit_bytes = commit_bytes};
+  if (arguments.has_budget() || arguments.lanes > 0 || arguments.ranks > 0) {
+    question.seconds = seconds_of(arguments);
   }
+  if (arguments.has_budget()) {
+    question.budgets = arguments.budgets;
+    question.fits_engines = fits_engines(arguments.device_options);
+    question.engines = std::make_shared<TriedEngines>(live.engines);
+    if (arguments.slowdown > 0) question.slowdown = arguments.slowdown / 100;
+  }
+  for (const std::string& given : arguments.allocators) {
+    question.allocators.push_back({.allocator = given,
+                                   .allocator_options = arguments.allocator_options,
+                                   .planner = arguments.planner,
+                                   .planner_table = all_planners(),
+                                   .commit_bytes = commit_bytes});
+  }
+  return question;
 }
 
-void write_files(const DryRunArguments& arguments, const DryRunResult& answered) {
+DryRunAnswer answer_to(const DryRunArguments& arguments, const LiveParts& live) {
+  DryRunAnswer found{.step = answer(question_of(arguments, live)), .lanes = {}, .ranks = {}};
+  const DryRunRequest& question = found.step.question;
+  const StepSeconds& seconds = question.seconds;
+  if (arguments.lanes > 0) {
+    found.lanes = lane_answer(executed_graph(found.step), seconds.of(found.step.facts.step),
+                              static_cast<std::size_t>(arguments.lanes), seconds.source);
+  }
+  if (arguments.ranks > 0) {
+    found.ranks = rank_answer(question.program, seconds, static_cast<std::size_t>(arguments.ranks),
+                              arguments.link.link());
+  }
+  if (arguments.device == "cpu" && !arguments.device_memory_bytes) {
+    found.step.machine = machine_memory();
+  }
+  return found;
+}
+
+std::string ranks_page(const RankAnswer& answer, const std::string& title) {
+  RankAnswer sharded = answer;
+  sharded.steps = sharded.sharded;
+  const std::vector<RankCurve> curves = {
+      {.name = "each rank updates all", .answer = answer},
+      {.name = "--shard-optimizer: each updates its share", .answer = std::move(sharded)}};
+  return rank_page(curves, title);
+}
+
+void write_files(const DryRunArguments& arguments, const DryRunAnswer& answered) {
+  const DryRunResult& step = answered.step;
+  const std::string title =
+      fmt::format("{} at batch {} on ", arguments.model.model, arguments.batch_size);
   if (!arguments.trace.empty()) {
     std::ostringstream csv;
-    write_trace_csv(csv, answered.facts.trace, answered.plan.alignment);
-    write_atomically(arguments.trace, csv.str());
+    write_trace_csv(csv, step.facts.trace, step.plan.alignment);
+    write_atomically(arguments.trace, csv.view());
   }
   if (!arguments.graph.empty()) {
     std::ostringstream text;
-    write_graph(text,
-                program_graph(answered.program_step, arguments.step.in_place,
-                              answered.facts.resident_bytes),
-                arguments.model.model);
-    write_atomically(arguments.graph, text.str());
+    write_graph(
+        text, program_graph(step.program_step, arguments.step.in_place, step.facts.resident_bytes),
+        arguments.model.model);
+    write_atomically(arguments.graph, text.view());
   }
-}
-
-void write_lanes(const DryRunArguments& arguments, const DryRunResult& answered) {
-  if (arguments.lanes_page.empty()) return;
-  const std::string title =
-      fmt::format("{} at batch {} on lanes", arguments.model.model, arguments.batch_size);
-  write_atomically(arguments.lanes_page,
-                   lane_page(*answered.lanes, executed_graph(answered),
-                             answered.question.seconds.of(answered.facts.step), title));
-}
-
-void write_ranks(const DryRunArguments& arguments, const DryRunResult& answered) {
-  if (arguments.ranks_page.empty()) return;
-  const std::string title =
-      fmt::format("{} at batch {} on ranks", arguments.model.model, arguments.batch_size);
-  RankAnswer sharded = *answered.ranks;
-  sharded.steps = sharded.sharded;
-  const std::vector<RankCurve> curves = {
-      {.name = "each rank updates all", .answer = *answered.ranks},
-      {.name = "--shard-optimizer: each updates its share", .answer = std::move(sharded)}};
-  write_atomically(arguments.ranks_page, rank_page(curves, title));
+  if (!arguments.lanes_page.empty()) {
+    write_atomically(arguments.lanes_page,
+                     lane_page(*answered.lanes, executed_graph(step),
+                               step.question.seconds.of(step.facts.step), title + "lanes"));
+  }
+  if (!arguments.ranks_page.empty()) {
+    write_atomically(arguments.ranks_page, ranks_page(*answered.ranks, title + "ranks"));
+  }
 }
 
 // "this machine leaves a step 227 MiB (memory.max of cgroup /jobs): planned, bfc fit".
@@ -185,48 +185,22 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given(list, arguments.model.model);
   for (std::string& name : arguments.allocators) name = canonical_allocator_name(name);
   check_given_for(list, arguments.allocators);
-  check(arguments);
-  check_rank_options(list, arguments.link, arguments.ranks > 0);
-  require_folder_of(arguments.trace);
-  require_folder_of(arguments.graph);
-  require_folder_of(arguments.lanes_page);
-  require_folder_of(arguments.ranks_page);
+  list.check_rules();
+  check_rank_options(list, arguments.ranks > 0);
+  for (const auto& file :
+       {arguments.trace, arguments.graph, arguments.lanes_page, arguments.ranks_page}) {
+    require_folder_of(file);
+  }
   arguments.device_options = resolved(arguments.device_options, arguments.device);
   // The backend's workspaces depend on the number of threads, so use as many as training would.
   omp_set_num_threads(static_cast<int>(threads_for(arguments.model.model, arguments.threads)));
-  const std::size_t commit_bytes = arguments.device == "cpu" ? kCommitBytes : kCudaCommitBytes;
   const LiveParts live{.engines = read_engines(arguments.device_options, arguments.device)};
-  DryRunRequest question{.program = program_of(arguments, live),
-                         .allocators = {},
-                         .device_memory_bytes = arguments.device_memory_bytes,
-                         .planner = arguments.planner,
-                         .commit_bytes = commit_bytes};
-  question.lanes = static_cast<std::size_t>(arguments.lanes);
-  question.ranks = static_cast<std::size_t>(arguments.ranks);
-  question.link = arguments.link.link();
-  if (needs_seconds(arguments)) question.seconds = seconds_of(arguments);
-  if (arguments.step.memory_bytes || arguments.budgets || arguments.slowdown > 0) {
-    question.budgets = arguments.budgets;
-    question.fits_engines = fits_engines(arguments.device_options);
-    question.engines = std::make_shared<TriedEngines>(live.engines);
-    if (arguments.slowdown > 0) question.slowdown = arguments.slowdown / 100;
-  }
-  for (const std::string& given : arguments.allocators) {
-    question.allocators.push_back({.allocator = given,
-                                   .allocator_options = arguments.allocator_options,
-                                   .planner = arguments.planner,
-                                   .planner_table = all_planners(),
-                                   .commit_bytes = commit_bytes});
-  }
-  DryRunResult answered = answer_or_refuse(question);
-  if (arguments.device == "cpu" && !arguments.device_memory_bytes) {
-    answered.machine = machine_memory();
-  }
+  const DryRunAnswer answered = or_refused([&] { return answer_to(arguments, live); });
   write_files(arguments, answered);
-  write_lanes(arguments, answered);
-  write_ranks(arguments, answered);
-  return {.json = json_text(value_of(answered)),
-          .text = dry_run_text(answered) + machine_text(answered)};
+  return told(answered, dry_run_text(answered.step) +
+                            (answered.lanes ? "\n" + answered.lanes->text() : "") +
+                            (answered.ranks ? "\n" + answered.ranks->text() : "") +
+                            machine_text(answered.step));
 }
 
 }  // namespace
@@ -240,24 +214,34 @@ CommandRun declare_dry_run(OptionList& list) {
            "Words per sentence of seq2seq, source and target", kTextOnly);
   list.add("--optimizer", choice(arguments->model.optimizer, optimizer_names(), "optimizer"),
            "Optimizer (default: sgd for images, adam for seq2seq)");
-  list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
+  list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step")
+      .excludes("--memory", kOfTraining)
+      .excludes("--budgets", kOfTraining)
+      .excludes("--slowdown", kOfTraining);
   add_step_options(list, arguments->step);
   add_budget_options(list, arguments->step);
   list.add("--budgets", flag(arguments->budgets),
            "Show the curve of bytes against seconds, from all kept to the least possible");
   list.add("--slowdown", number(arguments->slowdown, 0, 1000),
            "With --device-memory: the largest batch whose step takes at most this many per cent "
-           "longer");
+           "longer")
+      .needs({"--device-memory"})
+      .excludes("--profile",
+                "--slowdown tries other batches than the profile's: leave out --profile");
   add_device_option(list, arguments->device,
                     "Device to size the step for; cuda needs --engines but no GPU");
   add_device_options(list, arguments->device_options);
-  list.add("--capacity,--device-memory", bytes(arguments->device_memory_bytes),
+  list.add("--capacity,--device-memory", some_bytes(arguments->device_memory_bytes, "hold nothing"),
            "Say whether the step fits this device memory, and the largest batch that does "
            "(default: say whether it fits this machine)");
   list.add("--allocators",
            choices(arguments->allocators, allocator_names_and_aliases(), "allocator"),
            "Allocators to compare");
   add_allocator_options(list, arguments->allocator_options);
+  list.find("--no-bfc-growth")
+      ->needs({"--device-memory", "--bfc-limit"},
+              "--no-bfc-growth reserves the whole device at once: give --device-memory or "
+              "--bfc-limit");
   add_planner_option(list, arguments->planner);
   list.add("--threads", integer(arguments->threads, 0, kMostThreads),
            "Threads (0: automatic, 1 for small models, else all cores)");
@@ -266,7 +250,8 @@ CommandRun declare_dry_run(OptionList& list) {
            "in seconds");
   list.add("--ranks", integer(arguments->ranks, 1, kMostRanks),
            "Show the step on 1, 2, 4, … up to this many processes that train together: bytes, "
-           "traffic, seconds");
+           "traffic, seconds")
+      .excludes("--infer", "--ranks sums gradients: leave out --infer");
   add_link_options(list, arguments->link);
   list.add(
       "--write-trace", path(arguments->trace, "FILE.csv"),
@@ -275,10 +260,12 @@ CommandRun declare_dry_run(OptionList& list) {
   list.add("--write-graph", path(arguments->graph, "FILE.json"),
            "Write the step's ops in the program's sequence, for 'skyline order'");
   list.add("--write-lanes", path(arguments->lanes_page, "FILE.html"),
-           "Write a page of the lanes: plans, bytes, seconds, and which op runs where");
+           "Write a page of the lanes: plans, bytes, seconds, and which op runs where")
+      .needs({"--lanes"});
   list.add("--write-ranks", path(arguments->ranks_page, "FILE.html"),
-           "Write a page of the ranks: curves of seconds against ideal, hidden sums and bytes");
-  list.prints(keys<DryRunResult>);
+           "Write a page of the ranks: curves of seconds against ideal, hidden sums and bytes")
+      .needs({"--ranks"});
+  list.prints(keys<DryRunAnswer>);
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }
 

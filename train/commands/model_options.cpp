@@ -4,22 +4,15 @@
 #include "train/options/train_options.h"
 
 namespace skyline {
-namespace {
 
-void add_image_options(OptionList& list, ModelOptions& options) {
+void add_model_options(OptionList& list, ModelOptions& options) {
+  list.add("--model", choice(options.model, model_names(), "model"), "Network");
   list.add("--classes", integer(options.classes, 1, 1'000'000),
            "Number of classes (default: the paper's)", kImagesOnly);
   list.add("--insize", integer(options.insize, 1, 32'768),
            "Height and width of the images (default: the paper's)", kImagesOnly);
   list.add("--channels", integer(options.channels, 1, 4096),
            "Channels of the images (default: the paper's)", kImagesOnly);
-}
-
-}  // namespace
-
-void add_model_options(OptionList& list, ModelOptions& options) {
-  list.add("--model", choice(options.model, model_names(), "model"), "Network");
-  add_image_options(list, options);
   add_vocabulary_size(list, options.translation);
   add_network_options(list, options.translation);
 }
@@ -29,11 +22,15 @@ Seq2SeqShape translation_shape_of(const ModelOptions& options) {
   return seq2seq_shape(translation, translation.vocab_size, translation.vocab_size);
 }
 
-OptimizerOptions optimizer_of(const ModelOptions& options, const StepOptions& step) {
-  TrainOptions training{.model = options.model, .step = step};
-  training.optimizer = options.optimizer;
+DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& step, bool infer) {
+  TrainOptions training{.model = options.model, .optimizer = options.optimizer, .step = step};
   training.translation.clip = options.translation.clip;
-  return optimizer_options(resolved(training));
+  return {.model = options.model,
+          .shape = shape_of(options),
+          .translation = translation_shape_of(options),
+          .mode = infer ? Mode::kInference : Mode::kTraining,
+          .optimizer = optimizer_options(resolved(training)),
+          .step = step};
 }
 
 ModelShape shape_of(const ModelOptions& options) {

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "models/models.h"
-#include "train/optimizers/optimizer.h"
+#include "train/cli/usage_error.h"
+#include "train/lab/dry_run/model_dry_run.h"
 #include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 
@@ -29,7 +30,18 @@ void add_model_options(OptionList& list, ModelOptions& options);
 ModelShape shape_of(const ModelOptions& options);
 // Returns the shape of seq2seq, with vocabularies of --vocab-size words.
 Seq2SeqShape translation_shape_of(const ModelOptions& options);
-// Returns the optimizer that training would use, with --clip for seq2seq.
-OptimizerOptions optimizer_of(const ModelOptions& options, const StepOptions& step);
+// Returns a dry run of the model, with the optimizer that training would use.
+DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& step, bool infer);
+
+// Returns what `act` returns. A ShapeError comes from --insize or --channels that the model cannot
+// take, so it becomes a UsageError.
+template <typename Act>
+auto or_refused(const Act& act) {
+  try {
+    return act();
+  } catch (const ShapeError& error) {
+    throw UsageError(error.what());
+  }
+}
 
 }  // namespace skyline

@@ -142,9 +142,8 @@ CommandResult run(const OptionList& list, ReplayArguments arguments, Console& co
       arguments.strict && std::ranges::any_of(replays.traces, [](const auto& replay) {
         return replay.result.ran_out_of_memory();
       });
-  return {.json = json_text(value_of(replays)),
-          .text = arguments.csv ? replays_csv(replays.traces) : replays_text(replays.traces),
-          .exit_code = failed ? 1 : 0};
+  return told(replays, arguments.csv ? replays_csv(replays.traces) : replays_text(replays.traces),
+              failed ? 1 : 0);
 }
 
 void add_outputs(OptionList& list, ReplayFiles& files) {

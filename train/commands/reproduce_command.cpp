@@ -40,8 +40,7 @@ CommandResult reported(const ReproduceArguments& arguments, Console& console,
                        const Reproduction& reproduction,
                        std::string (*text_of)(const Reproduction&),
                        std::string (*page_of)(const Reproduction&)) {
-  const CommandResult result{.json = json_text(value_of(reproduction)),
-                             .text = text_of(reproduction)};
+  const CommandResult result = told(reproduction, text_of(reproduction));
   if (arguments.output.empty()) return result;
   const std::string& paper = arguments.paper;
   write_files(arguments.output, paper, result, page_of(reproduction));

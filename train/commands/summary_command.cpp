@@ -126,7 +126,7 @@ CommandResult run(const OptionList& list, const SummaryArguments& arguments) {
     add(summary.all, row);
     if (row.auxiliary) add(summary.auxiliary_heads, row);
   }
-  return {.json = json_text(value_of(summary)), .text = text_of(summary)};
+  return told(summary, text_of(summary));
 }
 
 }  // namespace

@@ -36,14 +36,11 @@ TrainOptions checked(const OptionList& list, const TrainOptions& given) {
   check_used(list, options);
   check_given_for(list, {options.memory.allocator});
   check_capacity("--memory", options.memory.device, options.step.memory_bytes);
-  if (options.step.memory_bytes && options.memory.allocator != kPlannedAllocator) {
-    throw UsageError("--memory plans each step: it needs --allocator planned");
-  }
   const bool has_ranks = options.ranks.ranks > 1 || launched_ranks() > 1;
   if (!options.step.profile.empty() && !options.step.memory_bytes && !has_ranks) {
     throw UsageError("--profile is for --memory and --ranks: give one of them");
   }
-  check_rank_options(list, options.ranks.link, has_ranks);
+  check_rank_options(list, has_ranks);
   check_capacity("--capacity", options.memory.device, given.memory.capacity_bytes);
   return options;
 }
@@ -77,7 +74,7 @@ void join(SaidRun& run, std::optional<std::int64_t> batches, Console& console) {
                     : fmt::format("--ranks {}, but the launcher started {}: leave out --ranks",
                                   options.ranks.ranks, ranks));
   options.ranks.ranks = ranks;
-  check_ranks(options);
+  check_rules(options);
   run.live.group = group;
   if (batches) divide(options, *batches);
   agree_on(*group, to_json(options));

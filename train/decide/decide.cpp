@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/lanes/step_lanes.h"
 #include "train/decide/rank_sums.h"
 #include "train/decide/step_seconds.h"
 #include "train/run/use_threads.h"
@@ -16,14 +17,21 @@
 namespace skyline {
 namespace {
 
+// The last step before lanes begin is recorded for them, and the planned allocator records it, too.
+int warmup_steps(const TrainOptions& options) {
+  const int said = options.memory.warmup_steps;
+  return options.device.lanes == 1 ? said : std::max(said, StepLanes::kStepsBefore);
+}
+
 std::vector<StepDecisions> divisions(const TrainOptions& options) {
   const std::int64_t cores = omp_get_num_procs();
   const bool free = options.threads == 0;
-  std::vector<StepDecisions> result{{1, threads_for(options.model, options.threads)}};
-  if (free && result.front().threads > 1) result.push_back({1, 1});
+  const int warmup = warmup_steps(options);
+  std::vector<StepDecisions> result{{1, threads_for(options.model, options.threads), warmup}};
+  if (free && result.front().threads > 1) result.push_back({1, 1, warmup});
   for (std::int64_t lanes = 2; lanes <= cores; lanes *= 2) {
     const std::int64_t threads = free ? cores / lanes : options.threads;
-    if (lanes * threads <= cores) result.push_back({lanes, threads});
+    if (lanes * threads <= cores) result.push_back({lanes, threads, warmup});
   }
   return result;
 }
@@ -100,12 +108,14 @@ StepDecisions as_said(const TrainOptions& options, std::size_t ranks_here) {
   const std::int64_t lanes = std::max<std::int64_t>(options.device.lanes, 1);
   return {.lanes = lanes,
           .threads = threads_for(options.model, options.threads,
-                                 lanes * static_cast<std::int64_t>(ranks_here))};
+                                 lanes * static_cast<std::int64_t>(ranks_here)),
+          .warmup_steps = warmup_steps(options)};
 }
 
 TrainOptions as_decided(TrainOptions options, const StepDecisions& decisions) {
   options.device.lanes = decisions.lanes;
   options.threads = decisions.threads;
+  options.memory.warmup_steps = decisions.warmup_steps;
   return options;
 }
 

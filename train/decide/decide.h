@@ -21,8 +21,8 @@ class StepProbe {
 // machine share its cores, if no threads are given.
 StepDecisions as_said(const TrainOptions& options, std::size_t ranks_here = 1);
 
-// Returns `options` as a run keeps them: with the lanes and threads that were decided, so that it
-// can be resumed with the same bits.
+// Returns `options` as a run keeps them: with the lanes, threads and warm-up that were decided, so
+// that it can be resumed with the same bits.
 TrainOptions as_decided(TrainOptions options, const StepDecisions& decisions);
 
 // What a profile of a run's steps is measured with.

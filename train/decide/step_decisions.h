@@ -58,6 +58,7 @@ Rows<BudgetStep> rows(const BudgetStep*);
 struct StepDecisions {
   std::int64_t lanes = 1;    // of the CPU
   std::int64_t threads = 1;  // of an op
+  int warmup_steps = 1;      // on the pool before the switch to the plan
   SumBuckets buckets = {};   // of gradients that ranks sum together; null: one bucket
   Savings savings = {};      // of the step within its budget
   EngineNames engines = {};  // smaller ones than the rule's, within the budget

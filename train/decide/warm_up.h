@@ -29,7 +29,7 @@ struct PlanNeeds {
 
 // A warm-up takes more than the plan that follows it. Where a capacity holds only the plan, returns
 // `memory` with policy upper-bound, so that it is made before the first step, and says so. Depends
-// on nothing that ranks do not share. Throws OutOfMemory if neither fits.
+// on nothing that the processes of a run do not share. Throws OutOfMemory if neither fits.
 MemoryOptions planned_in_time(MemoryOptions memory, const std::function<PlanNeeds()>& needs_of_run,
                               Console& console);
 

@@ -87,8 +87,9 @@ std::unique_ptr<ModelRun> ImageWorkload::on(const StepDecisions& decisions,
                                             const MemoryOptions& given, Mode mode,
                                             const MemoryWatch& watch) {
   TriedEngines(live_.engines).choose(decisions.engines);
-  const MemoryOptions memory = planned_in_time(
+  MemoryOptions memory = planned_in_time(
       given, [&] { return needs(decisions, mode); }, console_);
+  memory.warmup_steps = decisions.warmup_steps;
   auto run = std::make_unique<ImageRun>(memory, context_options(options_, decisions, live_, mode),
                                         run_options(decisions, live_, watch), &data_);
   if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {

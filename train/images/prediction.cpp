@@ -110,11 +110,7 @@ Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesy
   };
   const std::unique_ptr<Dataset> dataset = open_images(trained, images);
   const std::unique_ptr<ImageRun> run = inference_run(trained, shape_of(trained));
-  const TrainOptions& options = trained.options;
-  for_each_image(run->context, *run->model, *dataset,
-                 {.batch_size = static_cast<std::size_t>(options.batch_size),
-                  .decode_threads = static_cast<std::size_t>(options.data.decode_threads)},
-                 visit);
+  for_each_image(run->context, *run->model, *dataset, evaluation_batches(trained.options), visit);
   predictions.bad = images.bad->all();
   predictions.scaled = images.scaled->all();
   return predictions;

@@ -195,6 +195,11 @@ TrainedNetwork load_network(const CheckpointArguments& arguments, Console& conso
   return trained;
 }
 
+EvaluationBatches evaluation_batches(const TrainOptions& options) {
+  return {.batch_size = static_cast<std::size_t>(options.batch_size),
+          .decode_threads = static_cast<std::size_t>(options.data.decode_threads)};
+}
+
 std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape) {
   const TrainOptions& options = trained.options;
   const StepDecisions said = as_said(options);

@@ -76,6 +76,9 @@ Rows<TrainedNetwork> rows(const TrainedNetwork*);
 // UsageError if the checkpoint's model translates.
 TrainedNetwork load_network(const CheckpointArguments& arguments, Console& console);
 
+// How commands run a network over images.
+EvaluationBatches evaluation_batches(const TrainOptions& options);
+
 // Makes the network for images of this shape, in inference mode, with the checkpoint's weights, and
 // sets the number of threads. `trained.options` must be resolved. Throws CheckpointError,
 // ShapeError, OutOfMemory.

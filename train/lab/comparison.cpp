@@ -36,7 +36,7 @@ class ComparedTraining {
  public:
   ComparedTraining(const TrainOptions& options, const DecidedWorkload& decided,
                    const std::string& allocator, std::int64_t total_steps, Mode mode)
-      : warmup_steps_(options.memory.warmup_steps),
+      : warmup_steps_(decided.decisions.warmup_steps),
         rate_{options.learning_rate, options.schedule, total_steps} {
     compared_.memory.allocator = allocator;
     unless_too_large([&] {

@@ -21,12 +21,14 @@ const std::vector<std::string>& mean_names() {
 void add_list_options(OptionList& list, DataOptions& options) {
   list.add("--train-list", text(options.train_list, "FILE"),
            "Training images: a text file with a line 'path label' per image, instead of a folder",
-           kImagesOnly | kMayBeAbsent);
+           kImagesOnly | kMayBeAbsent)
+      .needs({"--val-list"});
   list.add("--val-list", text(options.val_list, "FILE"), "The same for validation images",
            kImagesOnly | kMayBeAbsent);
   list.add("--root", text(options.root, "DIR"),
            "Folder of the lists' paths (default: each list's own folder)",
-           kImagesOnly | kMayBeAbsent);
+           kImagesOnly | kMayBeAbsent)
+      .needs({"--train-list", "--val-list"});
 }
 
 void add_image_sources(OptionList& list, DataOptions& options) {
@@ -80,12 +82,6 @@ void add_data_options(OptionList& list, DataOptions& options) {
 DataOptions resolved(DataOptions options) {
   if (options.has_lists() && options.data != DataOptions{}.data) {
     throw UsageError("--data and lists exclude each other: give one of them");
-  }
-  if (options.val_list.empty() && options.has_lists()) {
-    throw UsageError("--train-list needs --val-list");
-  }
-  if (!options.root.empty() && !options.has_lists()) {
-    throw UsageError("--root needs --train-list or --val-list");
   }
   for (std::string* path : {&options.data, &options.train_list, &options.val_list, &options.root,
                             &options.class_names}) {

@@ -43,7 +43,7 @@ void add_decoding_options(OptionList& list, DataOptions& options);
 void add_data_options(OptionList& list, DataOptions& options);
 
 // Returns `options` with absolute paths and the number of decoding threads filled in.
-// Throws UsageError if a list lacks its partner or comes with --data.
+// Throws UsageError if a list comes with --data.
 DataOptions resolved(DataOptions options);
 
 }  // namespace skyline

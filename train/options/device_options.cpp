@@ -8,7 +8,8 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kCuda = "cuda";
+constexpr const char* kCudaOnly =
+    "--prefetch, --tf32, --deterministic and --graph need --device cuda";
 
 }  // namespace
 
@@ -17,7 +18,10 @@ bool is_engine_rule(std::string_view engines_file) {
          engines_file == kFittingEngines;
 }
 
-void add_lanes_option(OptionList& list, DeviceOptions& options) {
+void add_core_options(OptionList& list, std::int64_t& threads, DeviceOptions& options) {
+  list.add("--threads", integer(threads, 0, kMostThreads),
+           "Threads of an op (0: automatic, 1 for small models, else all cores, shared by the "
+           "lanes)");
   OptionValue value = integer(options.lanes, 1, kMostThreads);
   value.type = "N|auto";
   value.parse = [&lanes = options.lanes, number = std::move(value.parse)](const std::string& text) {
@@ -30,7 +34,9 @@ void add_lanes_option(OptionList& list, DeviceOptions& options) {
   list.add("--lanes", std::move(value),
            "CPU: ops that run at the same time, each on --threads threads; auto: as many as the "
            "fastest of some trial steps",
-           kNeutral | kMayBeAbsent);
+           kNeutral | kMayBeAbsent)
+      // Lanes are planned from what a process measures, so plans of ranks would differ.
+      .excludes("--ranks", "--ranks and --lanes exclude each other: give one of them");
 }
 
 bool fits_engines(const DeviceOptions& options) { return options.engines_file == kFittingEngines; }
@@ -41,35 +47,41 @@ void add_device_option(OptionList& list, std::string& device, const std::string&
 
 void add_device_options(OptionList& list, DeviceOptions& options) {
   list.add("--tf32", flag(options.tf32),
-           "CUDA: round operands of matrix products to 10 bits, for the tensor cores",
-           kMayBeAbsent);
+           "CUDA: round operands of matrix products to 10 bits, for the tensor cores", kMayBeAbsent)
+      .needs({"--device cuda"}, kCudaOnly);
   list.add("--deterministic", flag(options.deterministic),
-           "CUDA: the same bits in every run, at some cost in speed", kMayBeAbsent);
+           "CUDA: the same bits in every run, at some cost in speed", kMayBeAbsent)
+      .needs({"--device cuda"}, kCudaOnly);
   list.add("--prefetch", flag(options.prefetch),
            "CUDA: copy the next batch to the device during a step, into memory of its own",
-           kImagesOnly | kMayBeAbsent);
+           kImagesOnly | kMayBeAbsent)
+      .needs({"--device cuda"}, kCudaOnly);
   list.add("--graph", flag(options.graph),
            "CUDA: capture the ops of a step once and launch them together from then on",
-           kMayBeAbsent);
+           kMayBeAbsent)
+      .needs({"--device cuda"}, kCudaOnly);
   list.add("--workspace", bytes(options.workspace_bytes),
            "CUDA: workspace limit of each convolution. Dry run of the CPU: workspace that each "
            "convolution requests (default: what it needs)",
            kMayBeAbsent);
-  list.add(
-      "--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
-      "How convolutions are computed: as in an earlier run (its engines.json); by the fastest of "
-      "each, timed as the run begins; on the CPU also by direct kernels only, or by shape, but by "
-      "direct kernels where others do not fit --memory (default: by shape, where that raises no "
-      "peak; CUDA: cuDNN's choice)",
-      kMayBeAbsent);
+  list.add("--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
+           "How convolutions are computed: as in an earlier run (its engines.json); by the fastest "
+           "of "
+           "each, timed as the run begins; on the CPU also by direct kernels only, or by shape, "
+           "but by "
+           "direct kernels where others do not fit --memory (default: by shape, where that raises "
+           "no "
+           "peak; CUDA: cuDNN's choice)",
+           kMayBeAbsent)
+      .needs({"--device cpu"}, {}, std::string(kDirectEngines))
+      .needs({"--device cpu"}, {}, std::string(kFittingEngines))
+      .needs({"--memory", "--budgets", "--slowdown"}, {}, std::string(kFittingEngines))
+      .excludes("--workspace", "--engines fitting chooses workspaces: leave out --workspace",
+                std::string(kFittingEngines));
 }
 
 DeviceOptions resolved(DeviceOptions options, const std::string& device) {
-  if (device != kCuda &&
-      (options.prefetch || options.tf32 || options.deterministic || options.graph)) {
-    throw UsageError("--prefetch, --tf32, --deterministic and --graph need --device cuda");
-  }
-  if (device == kCuda && options.lanes != 1) {
+  if (device == "cuda" && options.lanes != 1) {
     throw UsageError(fmt::format("--lanes {} needs --device cpu: CUDA runs its ops on one lane",
                                  options.lanes == 0 ? "auto" : std::to_string(options.lanes)));
   }
@@ -77,11 +89,7 @@ DeviceOptions resolved(DeviceOptions options, const std::string& device) {
     throw UsageError(fmt::format("--lanes {} is more than the {} cores of this machine",
                                  options.lanes, omp_get_num_procs()));
   }
-  const bool rule = is_engine_rule(options.engines_file);
-  if (rule && device == kCuda && options.engines_file != kMeasuredEngines) {
-    throw UsageError("--engines " + options.engines_file + " needs --device cpu");
-  }
-  if (!rule && !options.engines_file.empty()) make_absolute(options.engines_file);
+  if (!is_engine_rule(options.engines_file)) make_absolute(options.engines_file);
   return options;
 }
 

@@ -37,8 +37,8 @@ void add_device_option(OptionList& list, std::string& device, const std::string&
 // --tf32, --deterministic, --prefetch, --graph, --workspace and --engines.
 void add_device_options(OptionList& list, DeviceOptions& options);
 
-// --lanes. No bit of a result depends on it.
-void add_lanes_option(OptionList& list, DeviceOptions& options);
+// --threads and --lanes. No bit of a result depends on lanes.
+void add_core_options(OptionList& list, std::int64_t& threads, DeviceOptions& options);
 
 // Returns `options` with a whole path. Throws UsageError for an option that has no use on `device`.
 DeviceOptions resolved(DeviceOptions options, const std::string& device);

@@ -19,8 +19,7 @@
 namespace skyline {
 
 std::vector<std::string> allocator_names() {
-  std::vector<std::string> names;
-  for (const AllocatorEntry& entry : allocator_table()) names.emplace_back(entry.name);
+  std::vector<std::string> names = names_of(allocator_table());
   names.emplace_back(kPlannedAllocator);
   return names;
 }
@@ -52,12 +51,6 @@ std::string canonical_allocator_name(const std::string& name) {
     if (!entry.alias.empty() && entry.alias == name) return std::string(entry.name);
   }
   return name;
-}
-
-std::vector<std::string> planner_names() {
-  std::vector<std::string> names;
-  for (const PlannerEntry& entry : all_planners()) names.emplace_back(entry.name);
-  return names;
 }
 
 const std::vector<std::string>& policy_names() {
@@ -184,7 +177,8 @@ void write_allocator_options(AllocatorOptions options, nlohmann::ordered_json& j
 }
 
 void add_planner_option(OptionList& list, std::string& planner) {
-  list.add("--planner", choice(planner, planner_names(), "planner"), "Packing algorithm", kNeutral);
+  list.add("--planner", choice(planner, names_of(all_planners()), "planner"), "Packing algorithm",
+           kNeutral);
 }
 
 void add_memory_options(OptionList& list, MemoryOptions& options) {

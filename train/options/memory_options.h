@@ -56,8 +56,6 @@ void check_device_of(const std::string& allocator, const std::string& device);
 // Resolves an alias; returns any other name unchanged.
 std::string canonical_allocator_name(const std::string& name);
 
-std::vector<std::string> planner_names();
-
 // "grow", "per-shape", "upper-bound".
 const std::vector<std::string>& policy_names();
 // Throws std::invalid_argument for an unknown name.

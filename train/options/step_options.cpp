@@ -12,7 +12,7 @@
 namespace skyline {
 
 void add_link_options(OptionList& list, LinkOptions& options) {
-  list.add("--bandwidth", bytes(options.bandwidth),
+  list.add("--bandwidth", some_bytes(options.bandwidth, "a second carry nothing"),
            "With --ranks: bytes a second that a rank sends, and receives meanwhile; decides which "
            "gradients are summed together",
            kNeutral | kMayBeAbsent);
@@ -31,24 +31,17 @@ void add_sum_options(OptionList& list, RankOptions& options) {
            kMayChange | kMayBeAbsent);
 }
 
-void check_rank_options(const OptionList& list, const LinkOptions& link, bool has_ranks) {
+void check_rank_options(const OptionList& list, bool has_ranks) {
   for (const char* const name : {"--bandwidth", "--latency", "--shard-optimizer", "--fast-sum"}) {
     if (!has_ranks && list.given(name)) {
       throw UsageError(fmt::format("{} is for --ranks and would do nothing here", name));
     }
   }
-  if (link.bandwidth == 0) throw UsageError("--bandwidth: 0 bytes a second carry nothing");
 }
 
 namespace {
 
 constexpr std::int64_t kMostMicroBatches = 1024;
-
-std::vector<std::string> order_names() {
-  std::vector<std::string> names;
-  for (const OrderEntry& entry : order_algorithms()) names.emplace_back(entry.name);
-  return names;
-}
 
 }  // namespace
 
@@ -59,39 +52,36 @@ void add_step_options(OptionList& list, StepOptions& options) {
            kMayBeAbsent);
   list.add("--fused-update", flag(options.fused_update),
            "Keep no gradient across the step: free each once its parameter is updated",
-           kMayBeAbsent);
+           kMayBeAbsent)
+      .excludes(
+          "--micro-batches",
+          "--fused-update keeps no gradient that --micro-batches could add to: leave out one of "
+          "them");
   list.add(
       "--micro-batches", integer(options.micro_batches, 1, kMostMicroBatches),
       "Batches of --batch-size whose gradients are added before one update with their mean; an "
       "epoch leaves out the batches that do not fill a step",
       kMayBeAbsent);
-  list.add("--order", choice(options.order, order_names(), "order"),
+  list.add("--order", choice(options.order, names_of(order_algorithms()), "order"),
            "Sequence of gradients and updates; optimal: the one with the lowest peak",
            kMayBeAbsent);
 }
 
 void add_budget_options(OptionList& list, StepOptions& options) {
-  list.add("--memory", bytes(options.memory_bytes),
+  const std::string ahead = "--memory plans before the first step: it needs --policy upper-bound";
+  list.add("--memory", some_bytes(options.memory_bytes, "hold nothing"),
            "Bytes that a training step may reserve: recomputes values instead of keeping them, so "
            "that the step is the fastest that fits",
-           kNeutral | kMayBeAbsent);
+           kNeutral | kMayBeAbsent)
+      .excludes("--recompute", "--memory chooses what to recompute: leave out --recompute")
+      .excludes("--policy grow", ahead)
+      .excludes("--policy per-shape", ahead)
+      .needs({"--allocator planned"}, "--memory plans each step: it needs --allocator planned");
   list.add("--profile", text(options.profile, "FILE"),
            "Seconds of each op for --memory and --ranks, from another run's folder or profile.json "
            "(default: a "
            "model of the device)",
            kNeutral | kMayBeAbsent);
-}
-
-void check_step(const StepOptions& options) {
-  if (options.fused_update && options.micro_batches > 1) {
-    throw UsageError(
-        "--fused-update keeps no gradient that --micro-batches could add to: leave out one of "
-        "them");
-  }
-  if (options.memory_bytes == 0u) throw UsageError("--memory: 0 bytes hold nothing");
-  if (options.memory_bytes && options.recompute > 0) {
-    throw UsageError("--memory chooses what to recompute: leave out --recompute");
-  }
 }
 
 std::string batch_text(std::int64_t batch_size, std::int64_t batches) {

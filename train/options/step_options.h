@@ -35,11 +35,8 @@ struct RankOptions {
 void add_link_options(OptionList& list, LinkOptions& options);
 // --shard-optimizer and --fast-sum.
 void add_sum_options(OptionList& list, RankOptions& options);
-// Throws UsageError for a link that carries nothing, and if one of these options is given although
-// no ranks train together.
-void check_rank_options(const OptionList& list, const LinkOptions& link, bool has_ranks);
-
-class OptionList;
+// Throws UsageError if one of these options is given although no ranks train together.
+void check_rank_options(const OptionList& list, bool has_ranks);
 
 inline constexpr std::string_view kProgramOrder = "program";  // steps run as they are written
 
@@ -60,9 +57,6 @@ struct StepOptions {
 void add_step_options(OptionList& list, StepOptions& options);
 // --memory and --profile.
 void add_budget_options(OptionList& list, StepOptions& options);
-// Throws UsageError for options that exclude each other.
-void check_step(const StepOptions& options);
-
 // "32", or "4 × 8 = 32" if a step has several batches.
 std::string batch_text(std::int64_t batch_size, std::int64_t batches);
 

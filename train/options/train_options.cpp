@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "framework/lanes/step_lanes.h"
 #include "framework/ranks/rank_transport.h"
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
@@ -62,39 +61,27 @@ void resolve_clip(TrainOptions& options) {
 
 // A step within a budget is planned before it runs, on a device that has no more bytes.
 void resolve_budget(TrainOptions& options) {
-  check_step(options.step);
-  if (!options.step.memory_bytes) {
-    if (fits_engines(options.device)) throw UsageError("--engines fitting needs --memory");
-    return;
-  }
-  if (options.memory.policy.value_or(ShapePolicy::kUpperBound) != ShapePolicy::kUpperBound) {
-    throw UsageError("--memory plans before the first step: it needs --policy upper-bound");
-  }
+  if (!options.step.memory_bytes) return;
   const std::uint64_t bytes = *options.step.memory_bytes;
   options.memory.policy = ShapePolicy::kUpperBound;
   options.memory.capacity_bytes = std::min(options.memory.capacity_bytes.value_or(bytes), bytes);
 }
 
-// The last step before lanes begin is recorded for them, and the planned allocator records it, too.
-void resolve_lanes(TrainOptions& options) {
-  if (options.device.lanes == 1) return;
-  options.memory.warmup_steps = std::max(options.memory.warmup_steps, StepLanes::kStepsBefore);
-}
-
 }  // namespace
 
-void check_ranks(const TrainOptions& options) {
+void check_rules(const TrainOptions& options) {
+  TrainOptions held;  // whose rows know the defaults
+  OptionList list;
+  add_run_options(list, held);
+  held = options;
+  list.check_rules();
   if (options.ranks.ranks == 1) return;
-  const auto refuse = [](const char* why) { throw UsageError(std::string("--ranks ") + why); };
-  // Lanes are planned from what a process measures, so plans of ranks would differ.
-  if (options.device.lanes != 1) refuse("and --lanes exclude each other: give one of them");
   const bool on_cuda = options.memory.device == "cuda";
   if (on_cuda && options.device.engines_file == kMeasuredEngines) {
-    refuse(
-        "and --engines measured exclude each other on CUDA, where each card might choose others");
+    throw UsageError(
+        "--ranks and --engines measured exclude each other on CUDA, where each card might choose "
+        "others");
   }
-  if (options.device.graph)
-    refuse("and --graph exclude each other: a graph holds no sums of ranks");
   // Ranks whose sentences differ in length would begin sums in other sequences.
   if ((on_cuda || options.ranks.fast_sum) && translates(options) && options.translation.unroll) {
     throw UsageError(on_cuda ? "--ranks on CUDA needs steps with the same ops: leave out --unroll"
@@ -111,10 +98,8 @@ void add_training_options(OptionList& list, TrainOptions& options) {
   add_optimization_options(list, options);
   add_device_option(list, options.memory.device, "Device to compute on, and to plan memory for");
   add_device_options(list, options.device);
-  list.add("--threads", integer(options.threads, 0, kMostThreads),
-           "Threads of an op (0: automatic, 1 for small models, else all cores, shared by the "
-           "lanes)");
-  add_lanes_option(list, options.device);
+  list.find("--workspace")->needs({"--device cuda"});
+  add_core_options(list, options.threads, options.device);
   add_step_options(list, options.step);
   add_budget_options(list, options.step);
   list.add("--guard", flag(options.memory.guard), "Put guard bytes and poison around every block",
@@ -147,14 +132,15 @@ void add_run_options(OptionList& list, TrainOptions& options) {
   list.add("--ranks", integer(options.ranks.ranks, 1, kMostRanks),
            "Processes on this machine that train together, started by mpirun; each reads "
            "--micro-batches of a step, and an epoch leaves out the batches that do not fill a step",
-           kNeutral | kMayBeAbsent);
+           kNeutral | kMayBeAbsent)
+      .excludes("--graph",
+                "--ranks and --graph exclude each other: a graph holds no sums of ranks");
   add_sum_options(list, options.ranks);
   add_link_options(list, options.ranks.link);
 }
 
 std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : models()) names.emplace_back(entry.name);
+  std::vector<std::string> names = names_of(models());
   names.emplace_back(kSeq2Seq);
   return names;
 }
@@ -197,12 +183,13 @@ void move_to(TrainOptions& options, const std::string& device) {
   options.device = {};
 }
 
-std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t lanes) {
+std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t at_once) {
   if (threads == 0 && !translates(model)) threads = find_model(model).threads;
-  return threads == 0 ? std::max<std::int64_t>(omp_get_num_procs() / lanes, 1) : threads;
+  return threads == 0 ? std::max<std::int64_t>(omp_get_num_procs() / at_once, 1) : threads;
 }
 
 TrainOptions resolved(TrainOptions options) {
+  check_rules(options);
   if (options.learning_rate <= 0) {
     // Through the decimal text, so that 0.1f is stored as 0.1.
     options.learning_rate =
@@ -222,12 +209,7 @@ TrainOptions resolved(TrainOptions options) {
   }
   options = with_whole_paths(std::move(options));
   check_device_of(options.memory.allocator, options.memory.device);
-  if (options.memory.device == "cpu" && options.device.workspace_bytes) {
-    throw UsageError("--workspace needs --device cuda");
-  }
   options.data.seed = static_cast<std::uint64_t>(options.seed);
-  check_ranks(options);
-  resolve_lanes(options);
   return options;
 }
 

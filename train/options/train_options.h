@@ -57,10 +57,11 @@ void add_run_options(OptionList& list, TrainOptions& options);
 // Returns `options` with every default that depends on other options: the model's learning rate,
 // the seed of the data. Sets no global state. Throws UsageError.
 TrainOptions resolved(TrainOptions options);
-// Throws UsageError for options that do not go with several ranks, if there are several.
-void check_ranks(const TrainOptions& options);
-// Returns `threads` of an op, or the model's default beside others on `lanes` lanes if it is 0.
-std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t lanes = 1);
+// Throws UsageError for options that do not go together.
+void check_rules(const TrainOptions& options);
+// Returns `threads` of an op, or the model's default if it is 0: then as many ops as run at once
+// share the cores.
+std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t at_once = 1);
 // Moves a stored run to another device (empty: stays), with the default memory and arithmetic of
 // that device. Call it before resolved().
 void move_to(TrainOptions& options, const std::string& device);

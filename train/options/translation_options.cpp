@@ -23,7 +23,8 @@ void add_text_options(OptionList& list, TranslationOptions& options) {
            kText);
   list.add("--target", files(options.target), "Their translations, line by line, as many files",
            kText);
-  list.add("--val-data", text(options.val_data, "FILE"), "Validation: a tab-separated file", kText);
+  list.add("--val-data", text(options.val_data, "FILE"), "Validation: a tab-separated file", kText)
+      .excludes("--val-source");
   list.add("--val-source", files(options.val_source), "Validation: sentences, one per line", kText);
   list.add("--val-target", files(options.val_target), "Validation: their translations", kText);
   list.add("--lower", flag(options.lower), "Convert text to lower case", kText);
@@ -87,9 +88,6 @@ void add_translation_options(OptionList& list, TranslationOptions& options) {
 TranslationOptions resolved(TranslationOptions options) {
   require_partners("--source", options.source, "--target", options.target);
   require_partners("--val-source", options.val_source, "--val-target", options.val_target);
-  if (!options.val_data.empty() && !options.val_source.empty()) {
-    throw UsageError("--val-data and --val-source exclude each other: give one of them");
-  }
   make_absolute(options.val_data);
   for (Files* files :
        {&options.source, &options.target, &options.val_source, &options.val_target}) {

@@ -188,10 +188,12 @@ StepTrial TranslationWorkload::dry_step(const StepDecisions& decisions) {
 std::unique_ptr<ModelRun> TranslationWorkload::on(const StepDecisions& decisions,
                                                   const MemoryOptions& given, Mode mode,
                                                   const MemoryWatch& watch) {
-  const MemoryOptions memory = mode == Mode::kInference
-                                   ? given
-                                   : planned_in_time(
-                                         given, [&] { return needs(decisions); }, console_);
+  MemoryOptions memory = given;
+  if (mode == Mode::kTraining) {
+    memory = planned_in_time(
+        given, [&] { return needs(decisions); }, console_);
+  }
+  memory.warmup_steps = decisions.warmup_steps;
   TranslationRunOptions run_options = this->run_options(decisions, watch);
   const bool ahead = plans_ahead(memory);
   run_options.plan_each_batch = ahead && !longest(decisions).facts.one_plan;

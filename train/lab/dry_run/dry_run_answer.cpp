@@ -51,12 +51,6 @@ StepOrder order_of(const DryRunResult& answer) {
   return order;
 }
 
-LaneAnswer lanes_of(const DryRunResult& answer) {
-  const StepSeconds& seconds = answer.question.seconds;
-  return lane_answer(executed_graph(answer), seconds.of(answer.facts.step), answer.question.lanes,
-                     seconds.source);
-}
-
 bool nothing_fits(const LargestBatches& largest) {
   return std::ranges::all_of(largest.allocators,
                              [](const LargestBatch& row) { return row.batch_size == 0; });
@@ -242,10 +236,6 @@ DryRunResult answer(const DryRunRequest& asked) {
   answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);
-  if (question.lanes > 0) answer.lanes = lanes_of(answer);
-  if (question.ranks > 0) {
-    answer.ranks = rank_answer(question.program, question.seconds, question.ranks, question.link);
-  }
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }
@@ -307,8 +297,6 @@ Rows<DryRunResult> rows(const DryRunResult*) {
        [](auto& result) { return result.plan.validation_seconds; }},
       {"order", "of the step's ops", &DryRunResult::order},
       {"budget", "with --memory: the step that fits", &DryRunResult::budget},
-      {"lanes", "with --lanes: ops that run side by side", &DryRunResult::lanes},
-      {"scaling", "with --ranks: processes that train together", &DryRunResult::ranks},
       {"categories", "bytes by category", categories_of},
       {"layers", "bytes of each layer", layers_of},
       {"allocators", "the step under each allocator", allocators_of},

@@ -9,7 +9,6 @@
 #include "train/lab/dry_run/dry_run_budget.h"
 #include "train/lab/dry_run/largest_batch.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/lab/lanes/lane_answer.h"
 #include "train/lab/order/step_order.h"
 #include "train/lab/strategies.h"
 
@@ -28,8 +27,6 @@ struct DryRunResult {
   StepOrder order;
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
-  std::optional<LaneAnswer> lanes;        // if asked for
-  std::optional<RankAnswer> ranks;        // if asked for
   std::optional<BudgetAnswer> budget;     // if program.step.memory_bytes is given
   std::vector<BudgetStep> budgets;        // if asked for
   std::optional<SlowerBatch> slower;      // if a slowdown is given

@@ -8,7 +8,6 @@
 
 #include "train/decide/step_budget.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/lab/ranks/rank_answer.h"
 
 namespace skyline {
 
@@ -19,10 +18,7 @@ struct DryRunRequest {
   std::optional<std::uint64_t> device_memory_bytes = {};
   std::string planner{kDefaultPlanner};
   std::size_t commit_bytes = kCommitBytes;  // of the device's arenas
-  StepSeconds seconds = {};                 // of each op, for lanes and budgets
-  std::size_t lanes = 0;                    // shows what they cost and gain; 0: not asked for
-  std::size_t ranks = 0;                    // shows steps on up to so many; 0: not asked for
-  RankLink link = {};
+  StepSeconds seconds = {};                 // of each op
   // For budgets:
   bool fits_engines = false;  // smaller ones may compute
   // Those of the program's kernels.

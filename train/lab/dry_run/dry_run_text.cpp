@@ -263,9 +263,7 @@ std::string gap_sentence(const Plan& plan) {
 std::string dry_run_text(const DryRunResult& answer) {
   return head(answer) + categories_text(answer) + "\n" + layers_text(answer) + "\n" +
          budgets_text(answer) + allocators_text(answer) + device_text(answer) +
-         slower_text(answer) + "\n" + strategies_text(answer) +
-         (answer.lanes ? "\n" + answer.lanes->text() : "") +
-         (answer.ranks ? "\n" + answer.ranks->text() : "");
+         slower_text(answer) + "\n" + strategies_text(answer);
 }
 
 }  // namespace skyline

@@ -1,14 +1,14 @@
+// The commands that read a checkpoint of an image model: evaluate and predict.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
+#include <ranges>
 
 #include "train/commands/commands.h"
 #include "train/data_results.h"
-#include "train/images/image_data.h"
 #include "train/images/image_step.h"
-#include "train/images/trained_network.h"
-#include "train/options/train_options.h"
+#include "train/images/prediction.h"
+#include "train/run/now_seconds.h"
 #include "train/run/process_summary.h"
 
 namespace skyline {
@@ -107,26 +107,70 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   normalise_as_trained(data, trained, console);
 
   const std::unique_ptr<ImageRun> run = inference_run(trained, data.shape());
-  const auto started = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   const Accuracy accuracy =
-      evaluate(run->context, *run->model, *data.test,
-               {.batch_size = static_cast<std::size_t>(options.batch_size),
-                .decode_threads = static_cast<std::size_t>(options.data.decode_threads)});
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-
+      evaluate(run->context, *run->model, *data.test, evaluation_batches(options));
+  const double seconds = now_seconds() - started;
   const ModelRun* const runs[] = {run.get()};
   const EvaluationAnswer answer{.network = trained,
                                 .data = data.test->name(),
                                 .classes = data.classes,
                                 .accuracy = accuracy,
-                                .seconds = seconds.count(),
+                                .seconds = seconds,
                                 .process = process_summary(runs, 0),
                                 .bad_images = data.unreadable()};
-  return {
-      .json = json_text(value_of(answer)),
-      .text = bad_images_text(data.unreadable()) +
-              fmt::format("{} after step {} on {}: {}\n", options.model, trained.position().step,
-                          data.test->name(), to_text(accuracy, data.classes))};
+  return told(answer, bad_images_text(data.unreadable()) +
+                          fmt::format("{} after step {} on {}: {}\n", options.model,
+                                      trained.position().step, data.test->name(),
+                                      to_text(accuracy, data.classes)));
+}
+
+struct PredictArguments {
+  CheckpointArguments network;
+  std::vector<std::filesystem::path> images;
+  std::int64_t top = 5;
+  DataOptions data;  // only its decoding threads
+};
+
+// "2 of 3 images were scaled to 28 x 28, as in training: a.png (300 x 200), …".
+std::string scaling_text(const Predictions& predictions) {
+  constexpr std::size_t kNamed = 3;
+  std::string named;
+  for (const BadImage& image : predictions.scaled | std::views::take(kNamed)) {
+    named += fmt::format("{}{} ({})", named.empty() ? "" : ", ", image.path, image.reason);
+  }
+  if (predictions.scaled.size() > kNamed) named += ", …";
+  return fmt::format("{} image{} scaled to {} x {}, the size in training: {}",
+                     predictions.scaled.size(), predictions.scaled.size() == 1 ? " was" : "s were",
+                     predictions.input.width, predictions.input.height, named);
+}
+
+// What is predicted, and the network that it is by.
+struct PredictionAnswer {
+  const TrainedNetwork& by;
+  const Predictions& found;
+
+  const TrainedNetwork& network() const { return by; }
+  const Predictions& predictions() const { return found; }
+};
+
+Rows<PredictionAnswer> rows(const PredictionAnswer*) {
+  return {{"", "the network", &PredictionAnswer::network},
+          {"", "what it predicts", &PredictionAnswer::predictions}};
+}
+
+CommandResult run(const PredictArguments& arguments, Console& console) {
+  TrainedNetwork trained = load_network(arguments.network, console);
+  trained.options.data.decode_threads = arguments.data.decode_threads;
+  trained.options = resolved(trained.options);
+  const Predictions predictions =
+      predict(trained, arguments.images, static_cast<std::size_t>(arguments.top));
+  if (!predictions.scaled.empty()) console.say(scaling_text(predictions));
+  for (const BadImage& bad : predictions.bad) {
+    console.error(fmt::format("{}: {}", bad.path, bad.reason));
+  }
+  return told(PredictionAnswer{trained, predictions}, predictions_text(predictions),
+              predictions.bad.empty() ? 0 : 1);
 }
 
 }  // namespace
@@ -138,6 +182,17 @@ CommandRun declare_evaluate(OptionList& list) {
   add_decoding_options(list, arguments->data);
   list.prints(keys<EvaluationAnswer>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
+}
+
+CommandRun declare_predict(OptionList& list) {
+  const auto arguments = std::make_shared<PredictArguments>();
+  add_checkpoint_arguments(list, "RUN", arguments->network);
+  list.add("IMAGE", paths(arguments->images, "FILE|DIR"),
+           "JPEG and PNG files, and folders of which every file is predicted", kRequired);
+  list.add("--top", integer(arguments->top, 1, 1'000'000), "Most classes to print for each image");
+  add_decode_threads(list, arguments->data);
+  list.prints(keys<PredictionAnswer>);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace skyline

@@ -1,17 +1,24 @@
+// The commands on a step's graph and the order of its ops: graph, order and check-order.
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "framework/graph_text.h"
-#include "train/checkpoints/files.h"
+#include "memory/formats/order_file.h"
+#include "memory/solvers/solvers.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
-#include "train/lab/dry_run/model_dry_run.h"
+#include "train/lab/dry_run/largest_batch.h"
+#include "train/lab/load_file.h"
+#include "train/lab/order/order_result.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMostSamples = 1'000'000;
+constexpr const char* kAllPhases = "all";
 // Words per sentence of seq2seq. With --unroll, the graph grows with this number.
 constexpr std::int64_t kWords = 10;
 
@@ -20,33 +27,17 @@ struct GraphArguments {
   std::int64_t batch_size = 32;
   bool infer = false;
   StepOptions step;
-  std::string phase = "all";
+  std::string phase = kAllPhases;
   bool dot = false;
   std::filesystem::path output;
 };
 
 // Runs one step without memory or arithmetic.
 RecordedStep recorded_step(const GraphArguments& arguments) {
-  try {
-    return dry_run({.model = arguments.model.model,
-                    .shape = shape_of(arguments.model),
-                    .translation = translation_shape_of(arguments.model),
-                    .sentence_words = kWords,
-                    .batch_size = arguments.batch_size,
-                    .mode = arguments.infer ? Mode::kInference : Mode::kTraining,
-                    .optimizer = optimizer_of(arguments.model, arguments.step),
-                    .step = arguments.step})
-        .step;
-  } catch (const ShapeError& error) {  // --insize or --channels that the model cannot take
-    throw UsageError(error.what());
-  }
-}
-
-std::optional<Phase> phase_of(const std::string& name) {
-  for (const Phase phase : {Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
-    if (name == phase_name(phase)) return phase;
-  }
-  return {};
+  DryRunOptions program = dry_run_options(arguments.model, arguments.step, arguments.infer);
+  program.batch_size = arguments.batch_size;
+  program.sentence_words = kWords;
+  return or_refused([&] { return dry_run(program).step; });
 }
 
 // What is told of an op, of one of its outputs and of a value: their numbers in the step.
@@ -146,17 +137,48 @@ Rows<ToldStep> rows(const ToldStep*) {
 CommandResult run(const OptionList& list, const GraphArguments& arguments, Console& console) {
   check_given(list, arguments.model.model);
   const RecordedStep step = recorded_step(arguments);
-  const std::optional<Phase> phase = phase_of(arguments.phase);
-  CommandResult result{.json = json_text(value_of(ToldStep{step, phase}))};
+  std::optional<Phase> phase;
+  if (arguments.phase != kAllPhases) phase = phase_called(arguments.phase);
   const std::string ending = arguments.output.extension().string();
   const bool dot = arguments.dot || ending == ".dot";
-  result.text = dot ? to_dot(step, phase) : to_text(step, phase);
+  CommandResult result =
+      told(ToldStep{step, phase}, dot ? to_dot(step, phase) : to_text(step, phase));
   if (!arguments.output.empty()) {
-    write_atomically(arguments.output, ending == ".json" ? result.json + "\n" : result.text);
-    result.text.clear();
-    console.say("wrote " + arguments.output.string());
+    const std::string text = std::exchange(result.text, {});
+    write_and_say(arguments.output, ending == ".json" ? result.json + "\n" : text, console);
   }
   return result;
+}
+
+struct OrderCommandOptions {
+  std::filesystem::path graph;
+  std::string algorithm = std::string(kDefaultOrder);
+  std::optional<double> time_limit_seconds;
+  std::filesystem::path output;
+};
+
+CommandResult run(const OrderCommandOptions& options, Console& console) {
+  require_folder_of(options.output);
+  const OrderResult found = answer({.file = load_graph(options.graph),
+                                    .algorithm = options.algorithm,
+                                    .options = {.time_limit_seconds = options.time_limit_seconds}});
+  if (!options.output.empty()) {
+    std::ostringstream text;
+    write_order(text, found.file, found.answer);
+    write_and_say(options.output, text.view(), console);
+  }
+  return told(found, found.text());
+}
+
+struct OrderArguments {
+  std::filesystem::path graph, order;
+};
+
+CommandResult run(const OrderArguments& arguments) {
+  require_one_input(arguments.graph, arguments.order, "GRAPH and ORDER");
+  const GraphFile graph = load_graph(arguments.graph);
+  const OrderCheck check = check_order_file(graph, load_order(arguments.order));
+  return told(check, check.text(), check.valid() ? 0 : 1);
 }
 
 }  // namespace
@@ -164,17 +186,42 @@ CommandResult run(const OptionList& list, const GraphArguments& arguments, Conso
 CommandRun declare_graph(OptionList& list) {
   const auto arguments = std::make_shared<GraphArguments>();
   add_model_options(list, arguments->model);
-  list.add("--batch-size", integer(arguments->batch_size, 1, kMostSamples),
+  list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
            "Images or sentences of a batch");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
   add_step_options(list, arguments->step);
-  list.add("--phase", choice(arguments->phase, {"all", "forward", "backward", "update"}, "phase"),
+  list.add("--phase",
+           choice(arguments->phase, {kAllPhases, "forward", "backward", "update"}, "phase"),
            "Ops to print");
   list.add("--dot", flag(arguments->dot), "Print a Graphviz graph instead of text");
   list.add("--output", path(arguments->output, "FILE"),
            "Write to FILE instead: a Graphviz graph if it ends in .dot, JSON if it ends in .json");
   list.prints(keys<ToldStep>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
+}
+
+CommandRun declare_order(OptionList& list) {
+  const auto options = std::make_shared<OrderCommandOptions>();
+  list.add("GRAPH", path(options->graph),
+           "JSON of a step's graph, format skyline-graph; - reads standard input", kRequired);
+  list.add("--algorithm", choice(options->algorithm, names_of(all_order_algorithms()), "algorithm"),
+           help_of("What orders the ops.", all_order_algorithms()));
+  list.add("--time-limit", number(options->time_limit_seconds, 0, kDay),
+           "Seconds to search (default: a fixed amount of work, repeatable)");
+  list.add("--output", path(options->output, "ORDER.json"),
+           "Write the order that was placed and the certificate of its bound");
+  list.prints(keys<OrderResult>);
+  return [options](Console& console) { return run(*options, console); };
+}
+
+CommandRun declare_check_order(OptionList& list) {
+  const auto arguments = std::make_shared<OrderArguments>();
+  list.add("GRAPH", path(arguments->graph), "JSON of the step's graph; - reads standard input",
+           kRequired);
+  list.add("ORDER", path(arguments->order), "JSON of the order, as the command order writes it",
+           kRequired);
+  list.prints(keys<OrderCheck>);
+  return [arguments](Console&) { return run(*arguments); };
 }
 
 }  // namespace skyline
