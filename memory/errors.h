@@ -26,7 +26,9 @@ class TraceError : public std::runtime_error {
   TraceErrorFacts facts_;
 };
 
-// Text as errors quote it, `got "…"`: shortened, on one line.
+// Text that a terminal may show: '?' stands for control characters and bytes that are not UTF-8.
+std::string shown_text(std::string_view text);
+// Text as errors quote it, `got "…"`: so shown, and shortened.
 std::string shown_cell(std::string_view text);
 
 // The fault of a step graph, or of an order of one, and its place.

@@ -47,8 +47,26 @@ std::vector<std::string> header_fields(const std::string& head, std::string_view
   return fields;
 }
 
+// Pickles of protocols 2 and later begin with their protocol, earlier ones with a mark or an empty
+// container, which is then put into the memo or filled.
+std::string_view early_pickle(std::string_view head) {
+  const auto begins = [&](std::string_view first, std::string_view second) {
+    return head.size() > 1 && first.find(head[0]) != first.npos &&
+           second.find(head[1]) != second.npos;
+  };
+  if (begins("(", "dl")) return "0";
+  return begins("}]", "q(.") ? "1" : "";
+}
+
 EventFormat format_of(const std::string& head, std::string_view source) {
   if (head.starts_with(PickleDocument::kFirstByte)) return EventFormat::kSnapshot;
+  if (const auto protocol = early_pickle(head); !protocol.empty()) {
+    throw TraceError(
+        {.source = std::string(source),
+         .problem = fmt::format("is a pickle of protocol {}, expected 2 to 5: write it "
+                                "with pickle.dump(snapshot, file, protocol=4)",
+                                protocol)});
+  }
   const std::vector<std::string> fields = header_fields(head, source);
   const auto has = [&](auto... names) {
     return (... || (std::ranges::find(fields, names) != fields.end()));
@@ -57,11 +75,14 @@ EventFormat format_of(const std::string& head, std::string_view source) {
   if (has("Action") && has("Pointer")) return EventFormat::kRmm;
   if (has("lower", "start", "begin") && has("upper", "end")) return EventFormat::kMiniMalloc;
   const std::string shown = head.substr(0, head.find_last_not_of("\r\n") + 1);
-  throw TraceError(
-      {.source = std::string(source),
-       .line = head.empty() ? std::size_t{0} : std::size_t{1},
-       .problem =
-           fmt::format("{}, {}", head.empty() ? "got no text" : shown_cell(shown), kKnownFormats)});
+  const std::string wrong = wrong_separator(shown);
+  throw TraceError({.source = std::string(source),
+                    .line = head.empty() ? std::size_t{0} : std::size_t{1},
+                    .problem = fmt::format("{}, {}",
+                                           head.empty()    ? "got no text"
+                                           : wrong.empty() ? shown_cell(shown)
+                                                           : wrong,
+                                           kKnownFormats)});
 }
 
 std::string note_of(const SnapshotReader& snapshot) {

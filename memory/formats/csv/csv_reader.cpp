@@ -23,7 +23,21 @@ std::size_t column_named(const CsvFormat& format, std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(format.names, name) - format.names.begin());
 }
 
+// Names an encoding that is not UTF-8 by its first bytes; empty if there is none to see.
+std::string_view wrong_encoding(std::string_view text) {
+  if (text.starts_with("\x1f\x8b")) return "is gzip; decompress it with gunzip";
+  const bool marked = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  const bool unmarked = text.size() > 1 && (text[0] == 0) != (text[1] == 0);
+  return marked || unmarked ? "is UTF-16; convert it to UTF-8" : "";
+}
+
 }  // namespace
+
+std::string wrong_separator(std::string_view header) {
+  if (header.find(',') != std::string_view::npos) return {};
+  if (header.find(';') != std::string_view::npos) return "the columns are separated by ';'";
+  return header.find('\t') != std::string_view::npos ? "the columns are separated by tabs" : "";
+}
 
 CsvReader::CsvReader(std::istream& in, std::string_view source, std::string head,
                      std::size_t longest_record_bytes)
@@ -34,9 +48,9 @@ CsvReader::CsvReader(std::istream& in, std::string_view source, std::string head
       end_(head.size()) {
   while (end_ < kByteOrderMark.size() && refill()) {
   }
-  if (std::string_view(buffer_.data(), end_).starts_with(kByteOrderMark)) {
-    begin_ = kByteOrderMark.size();
-  }
+  const std::string_view text(buffer_.data(), end_);
+  if (const auto wrong = wrong_encoding(text); !wrong.empty()) fail("", std::string(wrong));
+  if (text.starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
 }
 
 void CsvReader::fail(std::string_view field, std::string problem) const {
@@ -209,7 +223,9 @@ CsvColumns::CsvColumns(CsvReader records, const CsvFormat& format)
   for (std::size_t column = 0; column < format.required; ++column) {
     if (has(column)) continue;
     const std::string header = fmt::format("{}", fmt::join(header_, ","));
-    records_.fail("", fmt::format("{}, {}", shown_cell(header), format.expected));
+    const std::string wrong = wrong_separator(header);
+    records_.fail(
+        "", fmt::format("{}, {}", wrong.empty() ? shown_cell(header) : wrong, format.expected));
   }
 }
 

@@ -15,6 +15,10 @@
 
 namespace skyline {
 
+// Names what a text is separated by if that is not a comma: "the columns are separated by ';'".
+// Empty if the header may be CSV.
+std::string wrong_separator(std::string_view header);
+
 // Splits a stream of CSV (RFC 4180) into records. Accepts a byte order mark, LF, CRLF and a missing
 // last line end; skips blank lines. Memory: one record. A record without quoted fields is scanned
 // once and not copied.
@@ -25,7 +29,8 @@ class CsvReader {
   static constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
 
   // `source` names the stream in errors; `head` is text already read from it. The stream must
-  // outlive the reader. Longer records than `longest_record_bytes` are refused.
+  // outlive the reader. Longer records than `longest_record_bytes` are refused. Throws TraceError
+  // for gzip'd text and for UTF-16.
   CsvReader(std::istream& in, std::string_view source, std::string head = {},
             std::size_t longest_record_bytes = kLongestRecordBytes);
 

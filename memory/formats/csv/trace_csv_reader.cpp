@@ -1,6 +1,7 @@
 #include "memory/formats/csv/trace_csv_reader.h"
 
 #include <fmt/format.h>
+#include <utf8.h>
 
 #include <algorithm>
 #include <array>
@@ -210,9 +211,16 @@ bool TraceReader::next() {
   return true;
 }
 
+std::string_view TraceReader::text(TraceColumn column) const {
+  const std::string_view found = field(column);
+  if (utf8::is_valid(found.begin(), found.end())) return found;
+  fail(column,
+       shown_cell(found) + ", which is not UTF-8; is the file Latin-1? Convert it to UTF-8");
+}
+
 // As long as block k is called "k", no ids are stored.
 void TraceReader::read_id() {
-  const std::string_view id = field(TraceColumn::kId);
+  const std::string_view id = text(TraceColumn::kId);
   const std::size_t index = trace.size();
   if (id.empty()) fail(TraceColumn::kId, "got \"\", expected a name");
   if (trace.ids.empty()) {
@@ -253,7 +261,7 @@ void TraceReader::read_gaps_of_block() {
 
 void TraceReader::read_tag() {
   trace.tags.push_back(
-      {std::string(field(TraceColumn::kOp)), std::string(field(TraceColumn::kLayer)),
+      {std::string(text(TraceColumn::kOp)), std::string(text(TraceColumn::kLayer)),
        named<Phase>(TraceColumn::kPhase, 4, phase_name, Phase::kOutside),
        named<Category>(TraceColumn::kCategory, kCategoryCount, category_name, Category::kUnknown)});
 }

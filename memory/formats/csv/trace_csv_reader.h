@@ -93,6 +93,8 @@ class TraceReader {
     columns_.fail(static_cast<std::size_t>(column), std::move(problem));
   }
 
+  // The field, which must be UTF-8.
+  std::string_view text(TraceColumn column) const;
   bool next();  // reads all columns of the next record but its offset and certificate
   void drop_alignments_of_one();
   void read_id();
