@@ -113,11 +113,20 @@ struct ShapeKey {
   auto operator<=>(const ShapeKey&) const = default;
 };
 
+// The stream of the device on which requests are made and the private pool that they use, numbered
+// by the caller. Pool 0 is the allocator's own; the others are private, a CUDA graph's for example.
+struct RequestSource {
+  std::uint32_t stream = 0;
+  std::uint32_t pool = 0;
+  auto operator<=>(const RequestSource&) const = default;
+};
+
 // Serves requests for bytes. Allocators compose: an adaptor is an allocator around an upstream.
-// A request for 0 bytes is served like one for 1 byte. Every address is aligned to kAlignmentBytes,
-// except under `bfc`, whose unit is 256 bytes (guard bytes keep that alignment too).
-// Thread rule: one thread at a time, the thread that drives the steps.
-// Lifetime rule: an allocator outlives its blocks.
+// A request for 0 bytes is served like one for 1 byte, but `caching` and `bfc` hold nothing for it
+// and return the null address, as PyTorch and TensorFlow do. Every address is aligned to
+// kAlignmentBytes, except under `bfc`, whose unit is 256 bytes (guard bytes keep that alignment
+// too). Thread rule: one thread at a time, the thread that drives the steps. Lifetime rule: an
+// allocator outlives its blocks.
 class Allocator {
  public:
   virtual ~Allocator() = default;
@@ -132,6 +141,11 @@ class Allocator {
   // The raw pair behind allocate() and Block, for adaptors. Each extent is released exactly once.
   virtual Extent acquire(std::size_t bytes, const Tag& tag) = 0;
   virtual void release(const Extent& extent) noexcept = 0;
+
+  // Says where the following requests come from. Allocators that keep freed blocks apart by stream
+  // or private pool override it and return true; others merge all sources. Adaptors forward it.
+  // Throws std::bad_alloc.
+  virtual bool request_from(RequestSource) { return false; }
 
   virtual Statistics statistics() const = 0;
   // Returns the reserved segments by address; empty from an allocator that does not report them.

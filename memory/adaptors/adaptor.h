@@ -24,6 +24,7 @@ class Adaptor : public Allocator {
     return upstream_.acquire(bytes, tag);
   }
   void release(const Extent& extent) noexcept override { upstream_.release(extent); }
+  bool request_from(RequestSource source) override { return upstream_.request_from(source); }
   Statistics statistics() const override { return upstream_.statistics(); }
   std::vector<Segment> segments() const override { return upstream_.segments(); }
   void begin_step(ShapeKey key) override { upstream_.begin_step(key); }

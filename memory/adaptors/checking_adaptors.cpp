@@ -39,6 +39,7 @@ SharedBytes::SharedBytes(const Extent& granted, BlockTag granted_tag, const Exte
 
 Extent CheckingAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   const Extent extent = upstream().acquire(bytes, tag);
+  if (extent.address == nullptr) return extent;  // no bytes to share
   try {
     BlockTag granted_tag(tag);
     if (const Live* live = overlapping(extent)) {

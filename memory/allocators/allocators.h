@@ -1,16 +1,40 @@
 // The allocators by name, with their options.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "memory/allocator.h"
 #include "memory/device/device.h"
 
 namespace skyline {
+
+// PyTorch's roundup_power2_divisions: requests round up to this many steps between powers of two. A
+// power of two, by the size of the request; 1: off.
+struct RoundupDivisions {
+  // For requests below 2 MiB, below 4 MiB, and so on; the last is for 32 GiB and more.
+  std::array<std::uint64_t, 16> by_size;
+
+  constexpr RoundupDivisions(std::uint64_t divisions = 1) noexcept { by_size.fill(divisions); }
+  // Reads one number for all sizes, or a list by sizes in MiB as PyTorch reads it:
+  // "[256:1,512:2,1024:4,>:8]"; 0 is off, too. Throws std::invalid_argument.
+  static RoundupDivisions parse(std::string_view text);
+  // The inverse.
+  std::string text() const;
+
+  std::uint64_t of(std::uint64_t bytes) const noexcept {
+    const int doublings = static_cast<int>(std::bit_width(bytes >> 20)) - 1;
+    return by_size[static_cast<std::size_t>(std::clamp(doublings, 0, 15))];
+  }
+  bool operator==(const RoundupDivisions&) const = default;
+};
 
 // Options of `caching`, with PyTorch's names (PYTORCH_CUDA_ALLOC_CONF) and defaults.
 struct CachingOptions {
@@ -26,8 +50,7 @@ struct CachingOptions {
   double garbage_collection_threshold = 0;
   // Each pool is one growing segment on a range of the device.
   bool expandable_segments = false;
-  // Rounds requests up to this many steps between powers of two; a power of two. 1: off.
-  std::uint64_t roundup_power2_divisions = 1;
+  RoundupDivisions roundup_power2_divisions = {};
 
   bool operator==(const CachingOptions&) const = default;
 };
@@ -59,6 +82,7 @@ struct AllocatorEntry {
   std::string_view name;
   std::string_view alias;  // empty: none
   std::string_view description;
+  std::size_t unit_bytes;  // to which it rounds requests up: no trace needs less than so rounded
   std::unique_ptr<Allocator> (*make)(Device& device, const AllocatorOptions& options);
 };
 

@@ -11,8 +11,8 @@ namespace skyline {
 // device refuses, the pool returns every unsplit free chunk and asks once more. A freed chunk
 // merges with free neighbours of the same device allocation.
 //
-// Throws OutOfMemory: kFragmentation when the device is full but the free bytes of the pool would
-// have sufficed in one piece, else the device's reason. The cache may have been flushed.
+// Throws OutOfMemory: kFragmentation when the device is full but its free bytes and the pool's
+// would have sufficed in one piece, else the device's reason. The cache may have been flushed.
 // O(log free chunks) a request or release; no heap allocation unless there are more chunks than
 // ever before.
 class BestFitPool final : public Allocator {

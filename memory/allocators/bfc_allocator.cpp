@@ -19,6 +19,7 @@ BfcAllocator::BfcAllocator(Device& device, const BfcOptions& options)
 }
 
 Extent BfcAllocator::acquire(std::size_t bytes, const Tag& tag) {
+  if (bytes == 0) return segments_.serve_nothing();
   const Request request{bytes, align_request(bytes, kUnitBytes), tag};
   segments_.reserve_chunks();
   const auto found = free_.at_least(request.rounded_bytes);
@@ -33,6 +34,7 @@ Extent BfcAllocator::acquire(std::size_t bytes, const Tag& tag) {
 }
 
 void BfcAllocator::release(const Extent& extent) noexcept {
+  if (extent.address == nullptr) return segments_.release_nothing();
   segments_.release(Segments::chunk_of(extent), free_);
 }
 
@@ -57,7 +59,7 @@ Chunk& BfcAllocator::take_region(const Request& request) {
     next_region_bytes_ = doubled || region_bytes > limit_bytes_ ? region_bytes : 2 * region_bytes;
     return region;
   } catch (const OutOfMemory& refusal) {
-    segments_.refuse(refusal.facts(), request, now.cached_bytes());
+    segments_.refuse(refusal.facts(), request);
   }
 }
 
@@ -82,9 +84,12 @@ void BfcAllocator::refuse_over_limit(const Request& request) {
   const bool own_limit = limit_bytes_ < device.capacity_bytes();
   facts.shortage = own_limit ? Shortage::kLimit : Shortage::kDevice;
   facts.capacity_bytes = limit_bytes_;
-  const std::size_t free_bytes = segments_.account().now().cached_bytes();
-  if (free_bytes >= request.rounded_bytes) facts.shortage = Shortage::kFragmentation;
-  segments_.refuse(std::move(facts), request, free_bytes);
+  const Statistics& now = segments_.account().now();
+  if (limit_bytes_ - now.allocated_bytes >= request.rounded_bytes) {
+    facts.shortage = Shortage::kFragmentation;
+  }
+  facts.device_free_bytes = limit_bytes_ - now.reserved_bytes;
+  segments_.refuse(std::move(facts), request);
 }
 
 }  // namespace skyline

@@ -19,8 +19,11 @@ namespace skyline {
 // allocator retries with nine tenths, again and again while the request fits. TensorFlow can return
 // free regions before it fails; the rules of section 5 do not, so there are no flushes.
 //
-// Throws OutOfMemory: kFragmentation when the free bytes of the regions would have sufficed in one
-// piece; else kLimit, or kDevice if the limit is the capacity; else the device's reason.
+// A request for 0 bytes gets the null address, as in TensorFlow.
+//
+// Throws OutOfMemory: kFragmentation when the free bytes of the regions and of the limit would have
+// sufficed in one piece; else kLimit, or kDevice if the limit is the capacity; else the device's
+// reason.
 // O(log free chunks) a request or release; no heap allocation unless there are more chunks than
 // ever before.
 class BfcAllocator final : public Allocator {

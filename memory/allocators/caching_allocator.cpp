@@ -27,10 +27,10 @@ void check(const CachingOptions& options) {
     throw std::invalid_argument(fmt::format(
         "[caching] garbage_collection_threshold, got {}, expected from 0 to 1", threshold));
   }
-  if (!std::has_single_bit(options.roundup_power2_divisions)) {
-    throw std::invalid_argument(
-        fmt::format("[caching] roundup_power2_divisions, got {}, expected a power of two",
-                    options.roundup_power2_divisions));
+  for (const std::uint64_t divisions : options.roundup_power2_divisions.by_size) {
+    if (std::has_single_bit(divisions)) continue;
+    throw std::invalid_argument(fmt::format(
+        "[caching] roundup_power2_divisions, got {}, expected a power of two", divisions));
   }
 }
 
@@ -110,26 +110,37 @@ void ExpandableSegment::commit(std::size_t more_bytes) {
 }
 
 CachingAllocator::CachingAllocator(Device& device, const CachingOptions& options)
-    : segments_(device, "caching"),
-      roundup_shift_(std::countr_zero(options.roundup_power2_divisions)) {
+    : segments_(device, "caching"), options_(options) {
   check(options);
   max_split_bytes_ = options.max_split_bytes.value_or(max_split_bytes_);
-  Pool& small = pools_[kSmall];
-  Pool& large = pools_[kLarge];
-  large.least_remainder_bytes = kSmallRequestBytes + 1;
-  if (options.expandable_segments) {
-    large.least_remainder_bytes = kAlignmentBytes;
-    small.expandable.emplace(segments_, small.free, kSmallSegmentBytes, kSmall);
-    large.expandable.emplace(segments_, large.free, kLargeSegmentBytes, kLarge);
-  } else if (options.garbage_collection_threshold > 0) {
+  if (options.garbage_collection_threshold > 0 && !options.expandable_segments) {
     collect_above_bytes_ = static_cast<std::size_t>(options.garbage_collection_threshold *
                                                     static_cast<double>(device.capacity_bytes()));
   }
+  add_pools({});
+}
+
+bool CachingAllocator::request_from(RequestSource source) {
+  if (!small_of_.contains(source)) add_pools(source);
+  small_ = small_of_.at(source);
+  return true;
+}
+
+void CachingAllocator::add_pools(RequestSource source) {
+  const auto small = static_cast<std::uint32_t>(pools_.size());
+  for (const bool large : {false, true}) {
+    Pool& pool = pools_.emplace_back(Pool{.large = large, .is_private = source.pool != 0});
+    if (!options_.expandable_segments) continue;
+    pool.expandable.emplace(segments_, pool.free, large ? kLargeSegmentBytes : kSmallSegmentBytes,
+                            large ? small + 1 : small);
+  }
+  small_of_.emplace(source, small);
 }
 
 Extent CachingAllocator::acquire(std::size_t bytes, const Tag& tag) {
+  if (bytes == 0) return segments_.serve_nothing();
   const Request request{bytes, rounded_bytes(bytes), tag};
-  const std::uint32_t number = request.rounded_bytes <= kSmallRequestBytes ? kSmall : kLarge;
+  const std::uint32_t number = request.rounded_bytes <= kSmallRequestBytes ? small_ : small_ + 1;
   Pool& pool = pools_[number];
   segments_.reserve_chunks();
   Chunk* chunk = find_free(pool, request.rounded_bytes);
@@ -143,15 +154,17 @@ Extent CachingAllocator::acquire(std::size_t bytes, const Tag& tag) {
 }
 
 void CachingAllocator::release(const Extent& extent) noexcept {
+  if (extent.address == nullptr) return segments_.release_nothing();
   Chunk& chunk = Segments::chunk_of(extent);
-  Pool& pool = pools_[chunk.pool];
-  segments_.release(chunk, pool.free).freed_at = pool.searches;
+  segments_.release(chunk, pools_[chunk.pool].free).freed_at = searches_;
 }
 
 Statistics CachingAllocator::statistics() const {
   Statistics statistics = segments_.account().now();
-  statistics.largest_free_block_bytes =
-      std::max(pools_[kSmall].free.largest_bytes(), pools_[kLarge].free.largest_bytes());
+  for (const Pool& pool : pools_) {
+    statistics.largest_free_block_bytes =
+        std::max(statistics.largest_free_block_bytes, pool.free.largest_bytes());
+  }
   return statistics;
 }
 
@@ -159,15 +172,16 @@ std::vector<Segment> CachingAllocator::segments() const { return segments_.snaps
 
 // PyTorch's roundup_power2_next_division; sizes up to 512 · divisions round to 512 bytes.
 std::size_t CachingAllocator::rounded_bytes(std::size_t bytes) const noexcept {
-  if (roundup_shift_ == 0) return align_request(bytes);
-  const std::size_t step_bytes = std::bit_floor(bytes) >> roundup_shift_;
+  const std::uint64_t divisions = options_.roundup_power2_divisions.of(bytes);
+  if (divisions == 1) return align_request(bytes);
+  const std::size_t step_bytes = std::bit_floor(bytes) >> std::countr_zero(divisions);
   if (step_bytes <= kAlignmentBytes) return align_request(bytes);
   return align_up(bytes, step_bytes);
 }
 
 // PyTorch's get_free_block.
 Chunk* CachingAllocator::find_free(Pool& pool, std::size_t bytes) noexcept {
-  ++pool.searches;
+  if (pool.large && !pool.is_private) ++searches_;
   auto found = pool.free.at_least(bytes);
   if (found == pool.free.end()) return nullptr;
   if (pool.expandable && pool.expandable->ends_with(*found->chunk)) {
@@ -183,7 +197,8 @@ Chunk* CachingAllocator::find_free(Pool& pool, std::size_t bytes) noexcept {
 bool CachingAllocator::should_split(const Pool& pool, const Chunk& chunk,
                                     std::size_t bytes) const noexcept {
   if (oversize(bytes) && !pool.expandable) return false;
-  return chunk.bytes - bytes >= pool.least_remainder_bytes;
+  const bool any_rest = pool.expandable || !pool.large;
+  return chunk.bytes - bytes >= (any_rest ? kAlignmentBytes : kSmallRequestBytes + 1);
 }
 
 Chunk& CachingAllocator::take_from_device(std::uint32_t number, const Request& request) {
@@ -218,23 +233,30 @@ void CachingAllocator::collect_garbage() noexcept {
   const std::size_t reserved_bytes = segments_.account().now().reserved_bytes;
   if (reserved_bytes <= collect_above_bytes_) return;
   const std::size_t excess_bytes = reserved_bytes - collect_above_bytes_;
-  Pool& pool = pools_[kLarge];
-  const auto age = [&pool](const Chunk& chunk) { return pool.searches - chunk.freed_at; };
+  const auto age = [this](const Chunk& chunk) { return searches_ - chunk.freed_at; };
+  const auto collected = [](const Pool& pool) { return pool.large && !pool.is_private; };
   std::uint64_t total_age = 0, count = 0;
-  for (const FreeIndex::Entry& entry : pool.free) {
-    if (!entry.chunk->unsplit()) continue;
-    total_age += age(*entry.chunk);
-    ++count;
+  for (const Pool& pool : pools_) {
+    if (!collected(pool)) continue;
+    for (const FreeIndex::Entry& entry : pool.free) {
+      if (!entry.chunk->unsplit()) continue;
+      total_age += age(*entry.chunk);
+      ++count;
+    }
   }
   std::size_t given_bytes = 0, just_given_bytes = 1;
   while (given_bytes < excess_bytes && count > 0 && just_given_bytes > 0) {
     const double average = static_cast<double>(total_age) / static_cast<double>(count);
-    just_given_bytes = segments_.give_back_if(pool.free, [&](const Chunk& chunk) {
-      if (static_cast<double>(age(chunk)) < average) return false;
-      total_age -= age(chunk);
-      --count;
-      return true;
-    });
+    just_given_bytes = 0;
+    for (Pool& pool : pools_) {
+      if (!collected(pool)) continue;
+      just_given_bytes += segments_.give_back_if(pool.free, [&](const Chunk& chunk) {
+        if (static_cast<double>(age(chunk)) < average) return false;
+        total_age -= age(chunk);
+        --count;
+        return true;
+      });
+    }
     given_bytes += just_given_bytes;
   }
 }
@@ -263,9 +285,10 @@ bool CachingAllocator::release_oversize(Pool& pool, std::size_t bytes) noexcept 
   return given_bytes >= wanted_bytes;
 }
 
-std::size_t CachingAllocator::give_back_free() noexcept {
+std::size_t CachingAllocator::give_back_free(bool from_private) noexcept {
   std::size_t bytes = 0;
   for (Pool& pool : pools_) {
+    if (pool.is_private && !from_private) continue;
     bytes += pool.expandable ? pool.expandable->trim() : segments_.give_back_unsplit(pool.free);
   }
   return bytes;

@@ -1,8 +1,9 @@
 // PyTorch's caching allocator, with its expandable segments.
 #pragma once
 
-#include <array>
+#include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -45,26 +46,32 @@ class ExpandableSegment {
   Chunk* uncommitted_ = nullptr;  // an empty chunk where the committed part ends
 };
 
-// PyTorch's CUDACachingAllocator on one stream (ALLOCATORS.md section 4; c10/cuda of PyTorch 2).
+// PyTorch's CUDACachingAllocator (ALLOCATORS.md section 4; c10/cuda of PyTorch 2).
 // A request, rounded up to 512 bytes, goes to the small pool up to 1 MiB, else to the large pool,
 // and takes the smallest free block there that is large enough, the lowest address among equals. If
 // none fits, the pool takes a segment from the device: 2 MiB for the small pool; 20 MiB for
 // requests below 10 MiB; else the request rounded up to 2 MiB. If the device refuses, every
 // entirely free segment is returned and it is asked once more. A block is split when at least 512
 // bytes (small pool) or more than 1 MiB (large pool) remain. A freed block merges with free
-// neighbours of its segment and stays in its pool.
+// neighbours of its segment and stays in its pool. A request for 0 bytes gets the null address.
+//
+// Each stream, and each private pool on it, has a small and a large pool of its own, because work
+// on another stream may still use a freed block. So a segment serves the stream that took it, until
+// it is returned to the device. The segments of private pools stay until the allocator ends: a CUDA
+// graph may still use their addresses. PyTorch returns them, too, once the graph is gone. A block
+// that other streams use (record_stream) is to be released when they are done with it: PyTorch
+// calls that the completed free.
 //
 // Options, see CachingOptions:
 // - max_split_bytes. A smaller request takes no free block of that size or more. A request of that
 //   size or more takes a block only if less than 20 MiB remain, and its segment is never split.
-//   Under pressure the smallest free oversize block that holds the request is returned, or the
-//   largest ones until they hold it together; then all other free segments. Each of the two that
-//   returns anything counts as a flush.
+//   Under pressure the smallest free oversize block of the pool that holds the request is returned,
+//   or the largest ones until they hold it together; then all other free segments. Each of the two
+//   that returns anything counts as a flush.
 // - garbage_collection_threshold. Before a new segment, while more than that part of the capacity
-// is
-//   reserved, entirely free segments of the large pool that have been free for at least the average
-//   age are returned, repeatedly until the excess is gone. Ages count searches of the pool. Not a
-//   flush: nothing was refused.
+//   is reserved, entirely free segments of the large pools that have been free for at least the
+//   average age are returned, repeatedly until the excess is gone; not those of private pools. Ages
+//   count searches of those pools. Not a flush: nothing was refused.
 // - expandable_segments. Each pool is one segment that grows by pages of 2 MiB (small) or 20 MiB
 //   (large). Each request splits off the remainder, and the last block, which can grow, is taken
 //   only when no other fits. Under pressure the pages after the last used block are returned;
@@ -73,10 +80,11 @@ class ExpandableSegment {
 // - roundup_power2_divisions. Requests round up to a multiple of 1/divisions of the power of two
 //   below them, at least 512 bytes.
 //
-// Throws OutOfMemory: kFragmentation when the device is full but the free bytes of both pools would
-// have sufficed in one piece, else the device's reason. The cache may have been flushed.
-// O(log free blocks) a request or release; no heap allocation unless there are more blocks than
-// ever before.
+// Throws OutOfMemory: kFragmentation when the device is full but its free bytes and those of all
+// pools would have sufficed in one piece, kSegment when they hold the request but not the segment
+// for it, else the device's reason. The cache may have been flushed.
+// O(log free blocks) a request or release; no heap allocation unless there are more blocks or
+// streams than ever before.
 class CachingAllocator final : public Allocator {
  public:
   static constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -89,26 +97,28 @@ class CachingAllocator final : public Allocator {
 
   // Throws std::invalid_argument for an option out of range.
   explicit CachingAllocator(Device& device, const CachingOptions& options = {});
-  ~CachingAllocator() override { release_cached(); }
+  ~CachingAllocator() override { give_back_free(true); }
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
+  bool request_from(RequestSource source) override;
   Statistics statistics() const override;
   std::vector<Segment> segments() const override;
   // Returns what a flush returns, without counting one.
   void release_cached() noexcept override { give_back_free(); }
 
  private:
+  // Of one stream and one size class. Chunk::pool is an index into pools_.
   struct Pool {
-    FreeIndex free;
-    std::uint64_t searches = 0;  // clock for the ages of its blocks
-    std::size_t least_remainder_bytes = kAlignmentBytes;
-    std::optional<ExpandableSegment> expandable;
+    bool large = false;
+    bool is_private = false;
+    FreeIndex free = {};
+    std::optional<ExpandableSegment> expandable = {};
   };
-  enum : std::uint32_t { kSmall, kLarge };
 
+  void add_pools(RequestSource source);
   std::size_t rounded_bytes(std::size_t bytes) const noexcept;
   bool oversize(std::size_t bytes) const noexcept { return bytes >= max_split_bytes_; }
 
@@ -120,13 +130,16 @@ class CachingAllocator final : public Allocator {
 
   void collect_garbage() noexcept;
   bool release_oversize(Pool& pool, std::size_t bytes) noexcept;
-  std::size_t give_back_free() noexcept;
+  std::size_t give_back_free(bool from_private = false) noexcept;
 
   Segments segments_;
-  std::array<Pool, 2> pools_;
+  CachingOptions options_;
+  std::deque<Pool> pools_;                           // small and large, by source
+  std::map<RequestSource, std::uint32_t> small_of_;  // the index of its small pool
+  std::uint32_t small_ = 0;                          // of the current source
+  std::uint64_t searches_ = 0;  // of large pools that are not private: the clock of ages
   std::size_t max_split_bytes_ = std::numeric_limits<std::size_t>::max();
   std::size_t collect_above_bytes_ = std::numeric_limits<std::size_t>::max();
-  int roundup_shift_;  // log2 of the divisions
 };
 
 }  // namespace skyline

@@ -62,7 +62,7 @@ Chunk& ExactPool::take_from_device(std::uint32_t number, const Request& request)
       lists_.pop_back();
       numbers_.erase(request.rounded_bytes);
     }
-    segments_.refuse(refusal.facts(), request, 0);
+    segments_.refuse(refusal.facts(), request);
   }
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 Segment segment_from(const Chunk& first, std::span<const std::string_view> pool_names) {
   Segment segment{.address = first.address, .bytes = 0, .pool = {}, .blocks = {}};
-  if (first.pool < pool_names.size()) segment.pool = pool_names[first.pool];
+  if (!pool_names.empty()) segment.pool = pool_names[first.pool % pool_names.size()];
   for (const Chunk* chunk = &first; chunk != nullptr; chunk = chunk->next) {
     if (chunk->state == Chunk::State::kUncommitted) break;
     segment.bytes += chunk->bytes;
@@ -19,6 +19,14 @@ Segment segment_from(const Chunk& first, std::span<const std::string_view> pool_
                               .used = used});
   }
   return segment;
+}
+
+// A limit of the system says nothing about how much the device has left.
+std::optional<std::size_t> device_free_bytes(const OutOfMemoryFacts& facts, const Device& device) {
+  if (!facts.reason.empty() || !facts.capacity_bytes) return {};
+  if (facts.card_free_bytes) return facts.card_free_bytes;
+  return *facts.capacity_bytes -
+         std::min(*facts.capacity_bytes, device.statistics().reserved_bytes);
 }
 
 }  // namespace
@@ -38,9 +46,16 @@ void Segments::give_back(Chunk& chunk) noexcept {
 }
 
 void Segments::refuse(OutOfMemoryFacts device_facts, const Request& request,
-                      std::size_t free_bytes) {
-  if (device_facts.shortage == Shortage::kDevice && free_bytes >= request.rounded_bytes) {
-    device_facts.shortage = Shortage::kFragmentation;
+                      std::size_t free_before) {
+  if (device_facts.shortage == Shortage::kDevice) {
+    device_facts.device_free_bytes = device_free_bytes(device_facts, device_);
+    const std::size_t free_now =
+        account_.now().cached_bytes() + device_facts.device_free_bytes.value_or(0);
+    const bool segment_fits = free_now >= device_facts.requested_bytes;
+    if (free_now >= request.rounded_bytes) {
+      device_facts.shortage = segment_fits ? Shortage::kFragmentation : Shortage::kSegment;
+    }
+    if (free_before >= request.rounded_bytes) device_facts.shortage = Shortage::kFragmentation;
   }
   std::size_t largest_bytes = 0;
   for (const Chunk& chunk : chunks_) {

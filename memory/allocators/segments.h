@@ -57,10 +57,13 @@ class Segments {
   template <typename Take, typename MakeRoom>
   static Chunk& take_with(Take take, MakeRoom make_room);
 
-  // Counts a refusal and throws it as the allocator's: kFragmentation when the device is full but
-  // the allocator's `free_bytes` would have sufficed in one piece.
+  // Counts a refusal and throws it as the allocator's. A full device becomes kFragmentation when
+  // what it has left and what the allocator holds free would have sufficed in one piece, and
+  // kSegment when that is enough for the request but less than was asked of the device.
+  // `free_before` is what the allocator held free before it returned memory to the device: not
+  // every device knows what it has left.
   [[noreturn]] void refuse(OutOfMemoryFacts device_facts, const Request& request,
-                           std::size_t free_bytes);
+                           std::size_t free_before = 0);
 
   // Cuts a chunk after `bytes`. Returns the remainder, of the same pool and in no index.
   Chunk& split(Chunk& chunk, std::size_t bytes) noexcept;
@@ -70,6 +73,12 @@ class Segments {
   }
   // Hands out the chunk, which is in no index.
   Extent serve(Chunk& chunk, const Request& request) noexcept;
+  // A request for 0 bytes that gets the null address and no chunk, and its end.
+  Extent serve_nothing() noexcept {
+    account_.served(0, 0);
+    return {};
+  }
+  void release_nothing() noexcept { account_.released(0, 0); }
   // Merges the released chunk with free neighbours of its segment and indexes the result.
   Chunk& release(Chunk& chunk, FreeIndex& free) noexcept;
   // Accounts for a release, and nothing else.
@@ -83,7 +92,7 @@ class Segments {
   // Removes an empty chunk, in no index, from its segment.
   void drop(Chunk& chunk) noexcept;
 
-  // See Allocator::segments(). Chunk::pool indexes the names.
+  // See Allocator::segments(). Chunk::pool, modulo their number, indexes the names.
   std::vector<Segment> snapshot(std::span<const std::string_view> pool_names) const;
 
  private:

@@ -5,7 +5,9 @@ namespace {
 
 std::string sentence(const OutOfMemoryFacts& facts) {
   std::string text = "[" + facts.where + "] out of memory (";
-  const bool by_system = facts.shortage != Shortage::kFragmentation && !facts.reason.empty();
+  const bool enough =
+      facts.shortage == Shortage::kFragmentation || facts.shortage == Shortage::kSegment;
+  const bool by_system = !enough && !facts.reason.empty();
   text += by_system ? facts.reason : std::string(shortage_name(facts.shortage));
   text += "): requested " + std::to_string(facts.requested_bytes) + " bytes";
   if (!facts.request.empty()) text += " for " + facts.request;
@@ -14,6 +16,7 @@ std::string sentence(const OutOfMemoryFacts& facts) {
   };
   fact("allocated", facts.allocated_bytes);
   fact("reserved", facts.reserved_bytes);
+  fact("free of the device", facts.device_free_bytes);
   fact(facts.shortage == Shortage::kLimit ? "limit" : "capacity", facts.capacity_bytes);
   fact("the system's limit", facts.system_limit_bytes);
   fact("free of it", facts.system_free_bytes);
@@ -31,6 +34,8 @@ std::string_view shortage_name(Shortage shortage) {
       return "the device is full";
     case Shortage::kFragmentation:
       return "free memory is fragmented";
+    case Shortage::kSegment:
+      return "too little is free for a whole segment";
     case Shortage::kLimit:
       return "the limit is reached";
     case Shortage::kInjected:

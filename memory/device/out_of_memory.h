@@ -12,6 +12,7 @@ namespace skyline {
 enum class Shortage {
   kDevice,         // the device has too few free bytes
   kFragmentation,  // enough bytes are free, but not contiguous
+  kSegment,        // enough bytes are free, but the allocator asks the device for more at once
   kLimit,          // a limit set by the user would be exceeded
   kInjected,       // a test injected the failure
 };
@@ -27,6 +28,7 @@ struct OutOfMemoryFacts {
   std::optional<std::size_t> reserved_bytes;            // taken from the device
   std::optional<std::size_t> capacity_bytes;            // of the device, or the limit
   std::optional<std::size_t> largest_free_block_bytes;  // the largest request still possible
+  std::optional<std::size_t> device_free_bytes = {};    // not taken from the device
   std::optional<std::size_t> card_free_bytes;           // of a GPU, as its driver reports
   std::optional<std::size_t> held_by_others_bytes;  // of a GPU: by other programs and its driver
   std::string request;                              // op and layer, if known

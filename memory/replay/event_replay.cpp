@@ -60,8 +60,8 @@ EventReplay::EventReplay(std::string name, Allocator& allocator, const Device& d
 }
 
 EventReplay::~EventReplay() {
-  for (const Extent& extent : extents_) {
-    if (extent.address != nullptr) allocator_.release(extent);
+  for (std::size_t slot = 0; slot < extents_.size(); ++slot) {
+    if (held_[slot]) allocator_.release(extents_[slot]);
   }
 }
 
@@ -76,17 +76,28 @@ void EventReplay::apply(const LiveEvents& events) {
       if (std::exchange(in_step_, true)) allocator_.end_step();
       allocator_.begin_step(0);
       for (ReplayObserver* observer : observers_) observer->step_began(events);
+      return;
+    case AllocationEvent::Kind::kReturn:
+      allocator_.release_cached();
   }
 }
 
 void EventReplay::allocate(const LiveEvents& events) {
   const std::size_t slot = events.slot();
-  if (slot >= extents_.size()) extents_.resize(slot + 1);
+  if (slot >= extents_.size()) {
+    extents_.resize(slot + 1);
+    held_.resize(slot + 1);
+  }
+  if (events.block().source != source_) {
+    source_ = events.block().source;
+    figures_.merges_sources = !allocator_.request_from(source_);
+  }
   try {
     extents_[slot] = allocator_.acquire(events.block().bytes, events.block().tag.view());
   } catch (const OutOfMemory& refusal) {
     return refuse(events, refusal);
   }
+  held_[slot] = true;
   peak_bytes_ = device_.statistics().peak_reserved_bytes;
   for (ReplayObserver* observer : observers_) observer->allocated(events, extents_[slot]);
 }
@@ -107,7 +118,8 @@ void EventReplay::refuse(const LiveEvents& events, const OutOfMemory& refusal) {
 
 void EventReplay::free(const LiveEvents& events) {
   const std::size_t slot = events.slot();
-  if (slot >= extents_.size() || extents_[slot].address == nullptr) return;  // it was refused
+  if (slot >= extents_.size() || !held_[slot]) return;  // it was refused
+  held_[slot] = false;
   const Extent extent = std::exchange(extents_[slot], {});
   allocator_.release(extent);
   for (ReplayObserver* observer : observers_) observer->freed(events, extent);
@@ -136,12 +148,11 @@ void EventReplay::finish(const LiveEvents& events) {
 }
 
 EventDemand::Wide EventDemand::rounded_bytes(std::uint64_t bytes) const {
-  const Wide units = bytes == 0 ? 1 : (Wide{bytes} - 1) / alignment_ + 1;
-  return units * alignment_;
+  return (Wide{bytes} + alignment_ - 1) / alignment_ * alignment_;
 }
 
 void EventDemand::apply(const LiveEvents& events) {
-  if (events.event().kind == AllocationEvent::Kind::kStep) return;
+  if (!events.of_block()) return;
   const Wide bytes = rounded_bytes(events.block().bytes);
   if (events.event().kind == AllocationEvent::Kind::kFree) {
     live_bytes_ -= bytes;

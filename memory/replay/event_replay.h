@@ -40,7 +40,8 @@ struct ReplayFigures {
   // Taken right after the request that raised reserved memory to its peak; empty if that one was
   // skipped (see EventReplay).
   std::optional<Statistics> at_peak = {};
-  std::uint64_t refused = 0;                   // number of requests
+  std::uint64_t refused = 0;    // number of requests
+  bool merges_sources = false;  // blocks of one stream or private pool served another
   std::vector<ShortageReport> shortages = {};  // the first few
 };
 
@@ -100,6 +101,8 @@ class EventReplay {
   const Device& device_;
   std::vector<ReplayObserver*> observers_;
   std::vector<Extent> extents_;  // by slot
+  std::vector<bool> held_;       // by slot: a block of 0 bytes may have no address
+  RequestSource source_;         // of the last request
   ReplayFigures figures_;
   // Reserved bytes: the peak, the last peak considered, the last one with statistics.
   std::size_t peak_bytes_ = 0, considered_bytes_ = 0, looked_at_bytes_ = 0;

@@ -25,7 +25,8 @@ std::size_t LiveBlocks::find(std::string_view id, std::uint32_t hash) const {
   return index;
 }
 
-std::optional<std::size_t> LiveBlocks::add(const AllocationEvent& event, Tick tick) {
+std::optional<std::size_t> LiveBlocks::add(const AllocationEvent& event, Tick tick,
+                                           RequestSource source) {
   if (2 * (size_ + 1) > entries_.size()) grow();
   const std::uint32_t hash = hash_of(event.id);
   Entry& entry = entries_[find(event.id, hash)];
@@ -39,7 +40,7 @@ std::optional<std::size_t> LiveBlocks::add(const AllocationEvent& event, Tick ti
   block.tag.layer.assign(event.tag.layer);
   block.tag.phase = event.tag.phase;
   block.tag.category = event.tag.category;
-  block.stream.assign(event.stream);
+  block.source = source;
   block.alive = true;
   entry = {static_cast<std::uint32_t>(slot), hash};
   ++size_;
@@ -93,6 +94,16 @@ std::size_t LiveBlocks::take_slot() {
   return slot;
 }
 
+std::uint32_t NumberedNames::number(std::string_view name) {
+  if (last_ < names_.size() && *names_[last_] == name) return last_;
+  auto found = numbers_.find(name);
+  if (found == numbers_.end()) {
+    found = numbers_.emplace(name, static_cast<std::uint32_t>(names_.size())).first;
+    names_.push_back(&found->first);
+  }
+  return last_ = found->second;
+}
+
 bool LiveEvents::next() {
   if (freed_) blocks_.forget(*std::exchange(freed_, std::nullopt));
   while (reader_.next(event_)) {
@@ -107,8 +118,14 @@ bool LiveEvents::take_event() {
     ++steps_;
     return true;
   }
+  if (event_.kind == AllocationEvent::Kind::kReturn) {
+    ++returns_;
+    return true;
+  }
   if (event_.kind == AllocationEvent::Kind::kAllocation) {
-    const auto slot = blocks_.add(event_, ticks_);
+    const auto slot =
+        blocks_.add(event_, ticks_,
+                    {.stream = streams_.number(event_.stream), .pool = pools_.number(event_.pool)});
     if (!slot) fail(", which is alive, expected a new id");
     slot_ = *slot;
   } else {

@@ -47,7 +47,7 @@ TraceErrorFacts TraceEventReader::place() const {
 }
 
 void TraceBuilder::apply(const LiveEvents& events) {
-  if (passed_limit_ || events.event().kind == AllocationEvent::Kind::kStep) return;
+  if (passed_limit_ || !events.of_block()) return;
   if (events.event().kind == AllocationEvent::Kind::kAllocation) return add(events);
   trace_.blocks[block_of_slot_[events.slot()]].upper = events.tick();
 }

@@ -20,7 +20,8 @@ void check_round_trip(const std::string& text) {
                   .id = event.id,
                   .bytes = event.bytes,
                   .tag = {tag.op, tag.layer, tag.phase, tag.category},
-                  .stream = event.stream});
+                  .stream = event.stream,
+                  .pool = event.pool});
   }
   writer.finish();
   std::istringstream again(copy);

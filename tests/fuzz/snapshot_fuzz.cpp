@@ -2,6 +2,7 @@
 // another exception or a crash.
 #include <sstream>
 
+#include "memory/allocators/caching_allocator.h"
 #include "memory/formats/pytorch/snapshot_reader.h"
 #include "tests/memory/replay/replayed_events.h"
 
@@ -16,13 +17,30 @@ void check(const std::string& text) {
   require(device.statistics().reserved_bytes == 0);
 }
 
+void check_recorded_settings(const std::string& text) {
+  std::istringstream in(text);
+  SnapshotReader reader(in, "fuzz");
+  SimulatedDevice device(kFuzzCapacityBytes);
+  {
+    CachingAllocator caching(device, reader.recorded_options().value_or(CachingOptions{}));
+    EventReplay replay("caching", caching, device);
+    LiveEvents events(reader);
+    while (events.next()) replay.apply(events);
+    replay.finish(events);
+  }
+  require(device.statistics().reserved_bytes == 0);
+}
+
 }  // namespace
 }  // namespace skyline
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    skyline::check(std::string(reinterpret_cast<const char*>(data), size));
-  } catch (const skyline::TraceError&) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  for (const auto check : {skyline::check, skyline::check_recorded_settings}) {
+    try {
+      check(text);
+    } catch (const skyline::TraceError&) {
+    }
   }
   return 0;
 }

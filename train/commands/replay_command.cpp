@@ -7,7 +7,11 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "data/byte_reader.h"
+#include "data/host.h"
 #include "memory/errors.h"
 #include "memory/formats/open_events.h"
 #include "train/commands/commands.h"
@@ -28,6 +32,7 @@ struct ReplayArguments {
   std::int64_t plan_limit = 100'000;
   std::optional<std::int64_t> device;
   bool strict = false, csv = false;
+  bool own_settings = false;  // not those of the recordings
   ReplayOptions options;
   ReplayFiles files;
 };
@@ -97,12 +102,57 @@ void check_recordings(const ReplayArguments& arguments) {
   }
 }
 
+// Gives `caching` the settings that a recording holds, except where the user gave an option.
+// Returns what it took in words; empty if those are the defaults.
+std::string take_recorded(const OptionList& given, const CachingOptions& recorded,
+                          ReplayOptions& options) {
+  nlohmann::ordered_json held, defaults;
+  write_allocator_options({.caching = recorded}, held);
+  write_allocator_options({}, defaults);
+  OptionList list;
+  add_allocator_options(list, options.allocator_options);
+  std::string text;
+  for (const Option& option : list.options()) {
+    const std::string key = option.key();
+    if (given.given(option.name()) || held[key] == defaults[key]) continue;
+    option.value.read(held[key]);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, held[key].dump());
+  }
+  const bool collects = options.allocator_options.caching.garbage_collection_threshold > 0;
+  return text + (collects && !options.capacity_bytes ? " (of no effect without --capacity)" : "");
+}
+
+// Returns the bytes of a gzip'd file. Throws DataError for one that expands more than recordings
+// do.
+std::string gunzipped(const std::filesystem::path& path) {
+  constexpr std::uint64_t kMostExpansion = 256, kAlwaysBytes = 1 << 26;
+  const std::uint64_t most_bytes =
+      std::max(kAlwaysBytes, kMostExpansion * std::filesystem::file_size(path));
+  ByteReader reader = ByteReader::open(path);
+  std::string text;
+  std::vector<std::uint8_t> piece(1 << 16);
+  while (const std::size_t got = reader.read(piece)) {
+    text.append(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(got));
+    if (text.size() > most_bytes) {
+      throw DataError(path.string(),
+                      fmt::format("expands to more than {} times its size", kMostExpansion));
+    }
+  }
+  return text;
+}
+
 // Writes no file if the events turn out to be broken.
-ReplayResult replay_stream(std::istream& in, const std::string& source,
+ReplayResult replay_stream(std::istream& in, const std::string& source, const OptionList& list,
                            const ReplayArguments& arguments, Console& console) {
   ReplayOptions options = replay_options(arguments);
   options.warn = [&console](const std::string& text) { console.warn(text); };
   const OpenedEvents opened = open_events(in, source, open_options(arguments));
+  std::string settings;
+  const auto recorded = opened.reader->recorded_options();
+  if (recorded && !arguments.own_settings &&
+      std::ranges::find(options.allocators, "caching") != options.allocators.end()) {
+    settings = take_recorded(list, *recorded, options);
+  }
   if (!opened.note.empty()) console.warn(opened.note);
   if (arguments.device && opened.format != EventFormat::kSnapshot) {
     throw UsageError(
@@ -111,30 +161,44 @@ ReplayResult replay_stream(std::istream& in, const std::string& source,
   }
   ReplayOutputs outputs(arguments.files, opened.reader->tagged());
   ReplayResult result = replay_events(*opened.reader, options, &outputs);
+  result.recorded_settings = std::move(settings);
   outputs.commit();
   return result;
 }
 
-NamedReplay replay_file(const std::filesystem::path& events, const ReplayArguments& arguments,
-                        Console& console) {
+NamedReplay replay_file(const std::filesystem::path& events, const OptionList& list,
+                        const ReplayArguments& arguments, Console& console) {
   const std::string name = events == "-" ? "standard input" : events.string();
-  if (events == "-") return {name, replay_stream(std::cin, name, arguments, console)};
+  if (events == "-") return {name, replay_stream(std::cin, name, list, arguments, console)};
   std::ifstream file(events, std::ios::binary);
   if (!file) throw UsageError(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
-  return {name, replay_stream(file, name, arguments, console)};
+  const bool gzip = file.get() == 0x1f && file.get() == 0x8b;
+  if (!gzip) {
+    file.clear();
+    file.seekg(0);
+    return {name, replay_stream(file, name, list, arguments, console)};
+  }
+  std::istringstream text(gunzipped(events));
+  return {name, replay_stream(text, name, list, arguments, console)};
 }
 
 CommandResult run(const OptionList& list, ReplayArguments arguments, Console& console) {
   arguments.one_given = list.given("--allocator");
   arguments.several_given = list.given("--allocators");
   check_given_for(list, chosen_allocators(arguments));
+  const double threshold = arguments.options.allocator_options.caching.garbage_collection_threshold;
+  if (threshold > 0 && !arguments.options.capacity_bytes) {
+    throw UsageError("--garbage-collection-threshold is a part of the capacity: give --capacity");
+  }
   check_plan_options(list, arguments);
   check_recordings(arguments);
   Replays replays{.traces = {}, .one_allocator = chosen_allocators(arguments).size() == 1};
   for (const std::filesystem::path& events : arguments.events) {
     try {
-      replays.traces.push_back(replay_file(events, arguments, console));
+      replays.traces.push_back(replay_file(events, list, arguments, console));
     } catch (const TraceError& error) {
+      throw UsageError(error.what());
+    } catch (const DataError& error) {
       throw UsageError(error.what());
     }
   }
@@ -187,6 +251,8 @@ CommandRun declare_replay(OptionList& list) {
   list.add("--time-limit", number(options.time_limit_seconds, 0, kDay),
            "Seconds for the plan (default: a fixed amount of work, repeatable)");
   add_allocator_options(list, options.allocator_options);
+  list.add("--no-recorded-settings", flag(arguments->own_settings),
+           "caching: do not use the settings that a snapshot holds", kCachingOnly);
   list.add("--csv", flag(arguments->csv),
            "Print CSV: a row for each recording and allocator, and for each plan");
   add_outputs(list, arguments->files);

@@ -1,9 +1,10 @@
 #include "train/lab/replay.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -18,7 +19,6 @@
 #include "memory/session/session.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/usage_error.h"
-#include "train/lab/replay.h"
 
 namespace skyline {
 namespace {
@@ -93,6 +93,8 @@ void ReplayOutputs::commit() {
 
 namespace {
 
+constexpr const char* kCaching = "caching";
+
 // An allocator and the replay through it.
 class AllocatorReplay {
  public:
@@ -108,9 +110,9 @@ class AllocatorReplay {
 
   EventReplay& replay() { return replay_; }
 
-  ReplayRow row() const {
+  ReplayRow row(std::optional<std::uint64_t> lower_bound) const {
     const std::vector<Segment> segments = allocator_.get().segments();
-    ReplayRow row{.figures = replay_.figures()};
+    ReplayRow row{.figures = replay_.figures(), .lower_bound = lower_bound};
     if (!segments.empty() || allocator_.device().statistics().reserved_bytes == 0) {
       row.segments = segments.size();
     }
@@ -176,6 +178,72 @@ void add_plan(TraceBuilder& collected, const LiveEvents& events, const EventDema
   }
 }
 
+// `caching` with other options, which may serve what it refuses with those given.
+struct Cure {
+  std::string option;
+  std::unique_ptr<AllocatorReplay> replay;
+};
+
+std::vector<Cure> cures_of(const ReplayOptions& options) {
+  std::vector<Cure> cures;
+  if (!options.capacity_bytes ||
+      std::ranges::find(options.allocators, kCaching) == options.allocators.end()) {
+    return cures;
+  }
+  const CachingOptions& given = options.allocator_options.caching;
+  const auto add = [&](std::string option, auto change) {
+    ReplayOptions changed = options;
+    change(changed.allocator_options.caching);
+    if (changed.allocator_options == options.allocator_options) return;
+    cures.push_back(
+        {std::move(option), std::make_unique<AllocatorReplay>(kCaching, changed, nullptr)});
+  };
+  add("--expandable-segments", [](CachingOptions& caching) { caching.expandable_segments = true; });
+  if (!given.max_split_bytes) {
+    for (const std::uint64_t mib : {32, 128, 512}) {
+      add(fmt::format("--max-split-size {}MiB", mib),
+          [mib](CachingOptions& caching) { caching.max_split_bytes = mib << 20; });
+    }
+  }
+  if (given.roundup_power2_divisions == RoundupDivisions()) {
+    add("--roundup-power2-divisions 4 (fewer sizes)",
+        [](CachingOptions& caching) { caching.roundup_power2_divisions = 4; });
+  }
+  return cures;
+}
+
+// Returns the options that help; none if nothing was refused.
+std::vector<std::string> cures_for(const ReplayFigures& figures, const std::vector<Cure>& cures) {
+  std::vector<std::string> options;
+  for (const Cure& cure : cures) {
+    const bool helps = figures.refused > 0 && cure.replay->replay().figures().refused == 0;
+    if (helps) options.push_back(cure.option);
+  }
+  return options;
+}
+
+std::size_t unit_of(const std::string& allocator) {
+  const auto table = allocator_table();
+  const auto found = std::ranges::find(table, allocator, &AllocatorEntry::name);
+  return found == table.end() ? kAlignmentBytes : found->unit_bytes;
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// Says who merges streams and private pools; empty if nobody does.
+std::string merging_of(const ReplayResult& result) {
+  std::vector<std::string> merging;
+  for (const ReplayRow& row : result.rows) {
+    if (row.figures.merges_sources) merging.push_back(row.figures.allocator);
+  }
+  if (result.plan.plan) merging.emplace_back("the plan");
+  if (merging.empty() || (result.streams < 2 && result.private_pools == 0)) return {};
+  return fmt::format("the recording has {} and {}; merged by {}", counted(result.streams, "stream"),
+                     counted(result.private_pools, "private pool"), fmt::join(merging, ", "));
+}
+
 // Warns before a long step fills the memory with slots of network-wise.
 class SlotWatch {
  public:
@@ -218,32 +286,46 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
   for (const std::string& name : options.allocators) {
     replays.push_back(std::make_unique<AllocatorReplay>(name, options, outputs));
   }
+  std::vector<Cure> cures = cures_of(options);
   LiveEvents events(reader);
-  EventDemand demand;
+  std::map<std::size_t, EventDemand> demands;  // by the unit of allocators
+  const EventDemand& demand = demands[kAlignmentBytes];
+  for (const std::string& name : options.allocators) {
+    demands.emplace(unit_of(name), EventDemand(unit_of(name)));
+  }
   TraceBuilder collected(options.plan_limit_blocks);
   SlotWatch slots(options);
   while (events.next()) {
     slots.apply(events);
-    demand.apply(events);
+    for (auto& [unit, each] : demands) each.apply(events);
     collected.apply(events);
     if (outputs != nullptr) outputs->apply(events);
     for (const auto& each : replays) each->replay().apply(events);
+    for (const Cure& each : cures) each.replay->replay().apply(events);
   }
   ReplayResult result{.rows = {},
                       .events = static_cast<std::uint64_t>(events.ticks()),
                       .steps = events.steps(),
                       .blocks = demand.blocks(),
                       .peak_live_blocks = demand.peak_live_blocks(),
+                      .streams = events.streams().size(),
+                      .private_pools = events.pools().size() - 1,
+                      .returns = events.returns(),
                       .unknown_frees = events.unknown_frees(),
                       .lower_bound = demand.lower_bound(),
                       .capacity_bytes = options.capacity_bytes,
                       .plan = {}};
+  for (const Cure& each : cures) each.replay->replay().finish(events);
   for (const auto& each : replays) {
     each->replay().finish(events);
-    result.rows.push_back(each->row());
+    const std::string& name = each->replay().figures().allocator;
+    result.rows.push_back(each->row(demands.at(unit_of(name)).lower_bound()));
+    if (name == kCaching) result.rows.back().cures = cures_for(each->replay().figures(), cures);
   }
   if (outputs != nullptr) outputs->finish(events);
   add_plan(collected, events, demand, options, result);
+  const std::string merging = merging_of(result);
+  if (!merging.empty() && options.warn) options.warn(merging);
   return result;
 }
 

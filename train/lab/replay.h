@@ -30,17 +30,22 @@ struct ReplayOptions {
   std::string planner{kDefaultPlanner};              // for the plan and for `planned`
   std::uint64_t plan_limit_blocks = 100'000;         // longer traces are not planned; 0: never plan
   std::optional<double> time_limit_seconds = {};     // for making the plan
-  // Called once, before `network-wise` keeps more than kSlotsWithoutWarning slots.
+  // Called once before `network-wise` keeps more than kSlotsWithoutWarning slots, and once if
+  // allocators merge streams or private pools.
   std::function<void(const std::string&)> warn = {};
 };
 
 // Results of one allocator.
 struct ReplayRow {
   ReplayFigures figures;
+  // Bytes, rounded to the allocator's own unit; empty: above 2^63 − 1.
+  std::optional<std::uint64_t> lower_bound;
   std::optional<std::size_t> segments;  // at the end; empty if the allocator does not report it
   // Only for `planned`: the peak while its plan serves, without its warm-up. A recording of a
   // single step is served once more, as the step that follows the warm-up. Empty if no plan served.
   std::optional<std::size_t> peak_reserved_bytes_since_switch;
+  // Only for `caching` when it refused requests: the options with which it serves all of them.
+  std::vector<std::string> cures = {};
 };
 
 // A plan of the whole trace, with all blocks known in advance.
@@ -53,10 +58,13 @@ struct ReplayResult {
   std::vector<ReplayRow> rows;  // in the order of the options
   std::uint64_t events = 0;     // allocations and frees
   std::uint64_t steps = 0, blocks = 0, peak_live_blocks = 0;
-  std::uint64_t unknown_frees = 0;              // frees of blocks allocated before the recording
-  std::optional<std::uint64_t> lower_bound;     // bytes, rounded to 512; empty: above 2^63 − 1
-  std::optional<std::uint64_t> capacity_bytes;  // as in the options
+  std::uint64_t streams = 0, private_pools = 0;  // on which blocks are requested
+  std::uint64_t returns = 0;                     // of cached memory, by the program
+  std::uint64_t unknown_frees = 0;               // frees of blocks allocated before the recording
+  std::optional<std::uint64_t> lower_bound;      // bytes, rounded to 512; empty: above 2^63 − 1
+  std::optional<std::uint64_t> capacity_bytes;   // as in the options
   ReplayPlan plan;
+  std::string recorded_settings = {};  // of `caching` that the recording holds; empty: none
 
   bool ran_out_of_memory() const;
 };
@@ -65,7 +73,8 @@ struct ReplayResult {
 // which this function finishes but does not commit. Each allocator has its own simulated device.
 // Memory: the live blocks, up to plan_limit_blocks blocks for the plan, and the slots of
 // `network-wise`: it reuses nothing inside a step and must know each slot's size when the next step
-// begins, so it cannot hold fewer. Everything else is constant.
+// begins, so it cannot hold fewer. Everything else is constant. With a capacity, `caching` is also
+// replayed with other options, to find cures for refusals.
 // Throws TraceError for inconsistent events, std::invalid_argument for an unknown allocator.
 ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
                            ReplayOutputs* outputs = nullptr);

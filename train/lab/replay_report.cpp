@@ -1,10 +1,11 @@
 #include "train/lab/replay.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "memory/errors.h"
 #include "memory/formats/csv/csv_reader.h"
 #include "memory/session/session.h"
 #include "train/cli/byte_sizes.h"
@@ -49,6 +50,8 @@ Rows<ShortageReport> rows(const ShortageReport*) {
            [](auto& report) { return report.facts.reserved_bytes; }},
           {"capacity", kBytes, "of the device",
            [](auto& report) { return report.facts.capacity_bytes; }},
+          {"device_free", kBytes, "not taken from the device",
+           [](auto& report) { return report.facts.device_free_bytes; }},
           {"largest_free_block", kBytes, "in reserved memory",
            [](auto& report) { return report.facts.largest_free_block_bytes; }},
           {"live_blocks", kCount, "alive", &ShortageReport::live_blocks},
@@ -93,11 +96,15 @@ Rows<ReplayRow> rows(const ReplayRow*) {
        at_peak(&Statistics::external_fragmentation)},
       {"internal_fragmentation_at_peak", kBytes, "as above",
        at_peak(&Statistics::internal_fragmentation_bytes)},
+      {"lower_bound_in_its_unit", kBytes, "no allocator that rounds alike reserves less",
+       &ReplayRow::lower_bound},
       {"segments", kCount, "pieces of device memory held", &ReplayRow::segments},
       {"peak_reserved_since_switch", kBytes, "of planned: once the plan served",
        &ReplayRow::peak_reserved_bytes_since_switch},
       {"out_of_memory_reports", "the first refused requests",
-       [](auto& row) { return row.figures.shortages; }}};
+       [](auto& row) { return row.figures.shortages; }},
+      {"fits_with", Unit::kList, "of caching: options with which nothing is refused",
+       [](auto& row) { return value_of(row.cures); }}};
 }
 
 Rows<Plan> rows(const Plan*) {
@@ -138,14 +145,23 @@ Rows<ToldReplay> rows(const ToldReplay*) {
       {"blocks", kCount, "requests", [](auto& told) { return told.result().blocks; }},
       {"peak_live_blocks", kCount, "alive at once, at most",
        [](auto& told) { return told.result().peak_live_blocks; }},
+      {"streams", kCount, "on which blocks are requested",
+       [](auto& told) { return told.result().streams; }},
+      {"private_pools", kCount, "from which blocks are requested",
+       [](auto& told) { return told.result().private_pools; }},
+      {"returns_of_cached_memory", kCount, "by the program",
+       [](auto& told) { return told.result().returns; }},
+      {"recorded_settings", "of caching that the recording holds",
+       [](auto& told) {
+         return only_if(!told.result().recorded_settings.empty(), told.result().recorded_settings);
+       }},
       {"frees_of_unknown_blocks", kCount, "frees without an allocation",
        [](auto& told) { return told.result().unknown_frees; }},
       {"lower_bound", kBytes, "no plan needs less; null: above 2^63 − 1",
        [](auto& told) { return told.result().lower_bound; }},
       {"capacity", kBytes, "of each allocator's device",
        [](auto& told) { return told.result().capacity_bytes; }},
-      {"plan", "of all blocks", [](auto& told) { return told.result().plan.plan; }}  // namespace
-      ,
+      {"plan", "of all blocks", [](auto& told) { return told.result().plan.plan; }},
       {"plan_left_out", "why there is none", [](auto& told) {
          const ReplayPlan& plan = told.result().plan;
          return plan.plan ? std::nullopt : std::optional(plan.left_out);
@@ -191,8 +207,8 @@ constexpr std::string_view kCsvColumns[] = {"peak_requested",
                                             "lower_bound"};
 
 std::string csv_row(const std::string& trace, const std::string& allocator, Value figures,
-                    const ReplayResult& result) {
-  figures.set("lower_bound", value_of(result.lower_bound));
+                    const std::optional<std::uint64_t>& lower_bound) {
+  figures.set("lower_bound", value_of(lower_bound));
   return csv_field(trace) + "," + csv_field(allocator) + csv_cells(figures, kCsvColumns) + "\n";
 }
 
@@ -203,7 +219,6 @@ constexpr std::string_view kIndent = "  ";
 std::string over(std::uint64_t bytes, const std::optional<std::uint64_t>& bound) {
   if (!bound || *bound == 0) return {};
   const double percent = 100 * (static_cast<double>(bytes) / static_cast<double>(*bound) - 1);
-  // exact-pool rounds up less than the bound does, so it may end slightly below the bound.
   if (std::abs(percent) < 0.05) return "0 %";
   return fmt::format("{:+.{}f} %", percent, percent < 1000 ? 1 : 0);
 }
@@ -219,13 +234,13 @@ std::string row_name(const ReplayRow& row) {
   return name == kPlannedAllocator ? name + ", with warm-up" : name;
 }
 
-void add_row(Table& table, const ReplayRow& row, const std::optional<std::uint64_t>& bound) {
+void add_row(Table& table, const ReplayRow& row) {
   const Statistics& end = row.figures.end;
   // The lower bound covers all requests, so it says nothing if some were refused.
   const bool served_all = row.figures.refused == 0;
   const auto& peak = row.figures.at_peak;
   table.add_row({row_name(row), format_bytes(end.peak_reserved_bytes),
-                 served_all ? over(end.peak_reserved_bytes, bound) : "",
+                 served_all ? over(end.peak_reserved_bytes, row.lower_bound) : "",
                  format_bytes(end.peak_allocated_bytes), std::to_string(end.device_allocations),
                  std::to_string(end.device_frees), std::to_string(end.flushes),
                  std::to_string(row.figures.refused),
@@ -248,8 +263,8 @@ std::string table_of(const ReplayResult& result) {
                {"slack"}});
   for (const ReplayRow& row : result.rows) {
     const auto& steady = row.peak_reserved_bytes_since_switch;
-    if (steady) add_steady_row(table, *steady, result.lower_bound);
-    add_row(table, row, result.lower_bound);
+    if (steady) add_steady_row(table, *steady, row.lower_bound);
+    add_row(table, row);
   }
   if (const auto& plan = result.plan.plan) {
     table.add_row({fmt::format("plan ({})", plan->planner), format_bytes(plan->peak),
@@ -267,7 +282,7 @@ std::string shares(std::string_view title, const std::vector<LiveShare>& rows) {
   std::string text;
   for (const LiveShare& row : rows) {
     text += text.empty() ? fmt::format("{}{}: ", kIndent, title) : "; ";
-    text += fmt::format("{} {}", row.name, format_bytes(row.bytes));
+    text += fmt::format("{} {}", shown_text(row.name), format_bytes(row.bytes));
     if (row.blocks > 1) text += fmt::format(" in {} blocks", row.blocks);
   }
   return text + "\n";
@@ -278,8 +293,9 @@ std::string place_of(const TraceErrorFacts& place) {
 }
 
 std::string shortage_text(const ShortageReport& report) {
-  std::string text = fmt::format("{}: block {} asks for {}\n{}{}\n", place_of(report.place),
-                                 report.id, format_bytes(report.bytes), kIndent, report.sentence);
+  std::string text =
+      fmt::format("{}: block {} asks for {}\n{}{}\n", place_of(report.place), shown_text(report.id),
+                  format_bytes(report.bytes), kIndent, shown_text(report.sentence));
   text += fmt::format("{}alive: {} blocks, {} requested\n", kIndent, report.live_blocks,
                       format_bytes(report.live_bytes));
   return text + shares("by category", report.categories) + shares("largest", report.largest);
@@ -292,7 +308,8 @@ std::string shortages_of(const ReplayRow& row) {
   const std::size_t shown = row.figures.shortages.size();
   text += shown < row.figures.refused ? fmt::format("; the first {}:\n", shown) : ":\n";
   for (const ShortageReport& report : row.figures.shortages) text += shortage_text(report);
-  return text;
+  if (row.cures.empty()) return text;
+  return text + fmt::format("nothing is refused with {}\n", fmt::join(row.cures, ", or "));
 }
 
 std::string bound_line(const ReplayResult& result) {
@@ -322,6 +339,10 @@ std::string replay_text(const ReplayResult& result) {
   std::string text = fmt::format("{} events, {} blocks, at most {} alive at once", result.events,
                                  result.blocks, result.peak_live_blocks);
   if (result.steps > 0) text += fmt::format(", {} steps", result.steps);
+  if (result.returns > 0) text += fmt::format(", {} returns of cached memory", result.returns);
+  if (!result.recorded_settings.empty()) {
+    text += fmt::format("\ncaching has the recording's settings: {}", result.recorded_settings);
+  }
   text += "\n\n" + table_of(result) + "\n" + bound_line(result) + capacity_line(result);
   if (result.unknown_frees > 0) {
     text += fmt::format("{} frees of blocks from before the recording were left out\n",
@@ -347,12 +368,12 @@ std::string replays_csv(const std::vector<NamedReplay>& replays) {
   text += "\n";
   for (const auto& [trace, result] : replays) {
     for (const ReplayRow& row : result.rows) {
-      text += csv_row(trace, row.figures.allocator, value_of(row), result);
+      text += csv_row(trace, row.figures.allocator, value_of(row), row.lower_bound);
     }
     if (const auto& plan = result.plan.plan) {
       Value figures = Value::object();
       figures.set("peak_reserved", value_of(plan->peak));
-      text += csv_row(trace, "plan", figures, result);
+      text += csv_row(trace, "plan", figures, result.lower_bound);
     }
   }
   return text;

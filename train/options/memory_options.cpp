@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <limits>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -101,8 +100,6 @@ MemoryOptions with_policy(MemoryOptions memory, const std::string& name) {
 
 namespace {
 
-constexpr std::uint64_t kMostDivisions = 1 << 20;
-
 void check_max_split(const CachingOptions& options) {
   if (valid_max_split(*options.max_split_bytes)) return;
   throw UsageError(fmt::format("{} is out of range: it must be a whole number of MiB, at least {}",
@@ -110,11 +107,27 @@ void check_max_split(const CachingOptions& options) {
                                format_bytes_exact(CachingOptions::kLeastMaxSplitBytes)));
 }
 
-void check_divisions(const CachingOptions& options) {
-  const std::uint64_t divisions = options.roundup_power2_divisions;
-  if (std::has_single_bit(divisions) && divisions <= kMostDivisions) return;
-  throw UsageError(fmt::format("{} is out of range: it must be a power of two from 1 to {}",
-                               static_cast<std::int64_t>(divisions), kMostDivisions));
+OptionValue divisions(RoundupDivisions& value) {
+  return {.type = "N",
+          .initial = value.text(),
+          .parse =
+              [&value](const std::string& text) {
+                try {
+                  value = RoundupDivisions::parse(text);
+                } catch (const std::invalid_argument& error) {
+                  throw UsageError(error.what());
+                }
+              },
+          .write =
+              [&value](nlohmann::ordered_json& json) {
+                json = value.by_size.front();
+                if (value != RoundupDivisions(value.by_size.front())) json = value.text();
+              },
+          .read =
+              [&value](const nlohmann::ordered_json& json) {
+                value = json.is_string() ? RoundupDivisions::parse(json.get<std::string>())
+                                         : RoundupDivisions(json.get<std::uint64_t>());
+              }};
 }
 
 }  // namespace
@@ -133,7 +146,6 @@ void check_capacity(std::string_view option, const std::string& device,
 
 void add_allocator_options(OptionList& list, AllocatorOptions& options) {
   CachingOptions& caching = options.caching;
-  using Limits = std::numeric_limits<std::int64_t>;
   list.add("--max-split-size",
            checked(bytes(caching.max_split_bytes), [&caching] { check_max_split(caching); }),
            "caching: never split segments for requests of this size or more",
@@ -144,11 +156,11 @@ void add_allocator_options(OptionList& list, AllocatorOptions& options) {
            kNeutral | kCachingOnly);
   list.add("--expandable-segments", flag(caching.expandable_segments),
            "caching: one growing segment per pool", kNeutral | kCachingOnly);
-  list.add("--roundup-power2-divisions",
-           checked(integer(caching.roundup_power2_divisions, Limits::min(), Limits::max()),
-                   [&caching] { check_divisions(caching); }),
-           "caching: round requests up to one of N steps between powers of two",
-           kNeutral | kCachingOnly);
+  list.add(
+      "--roundup-power2-divisions", divisions(caching.roundup_power2_divisions),
+      "caching: round requests up to one of N steps between powers of two; or by sizes in MiB, "
+      "as [256:1,512:2,>:8]",
+      kNeutral | kCachingOnly);
   list.add("--bfc-limit", bytes(options.bfc.limit_bytes),
            "bfc: most bytes to reserve (default: the device's capacity)", kNeutral | kBfcOnly);
   list.add("--no-bfc-growth", negated_flag(options.bfc.growth),

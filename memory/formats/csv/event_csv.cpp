@@ -7,8 +7,8 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kColumnNames[] = {"event", "id",    "bytes",    "tag",
-                                             "layer", "phase", "category", "stream"};
+constexpr std::string_view kColumnNames[] = {"event", "id",       "bytes",  "tag", "layer",
+                                             "phase", "category", "stream", "pool"};
 
 }  // namespace
 
@@ -25,7 +25,9 @@ EventCsvReader::EventCsvReader(std::istream& in, std::string_view source, std::s
 bool EventCsvReader::next(AllocationEvent& event) {
   if (!columns_.next()) return false;
   event = {.kind = kind()};
-  if (event.kind == AllocationEvent::Kind::kStep) return true;
+  const bool of_block = event.kind == AllocationEvent::Kind::kAllocation ||
+                        event.kind == AllocationEvent::Kind::kFree;
+  if (!of_block) return true;
   event.id = columns_.field(kId);
   if (event.id.empty()) columns_.fail(kId, "got \"\", expected the name of a block");
   if (event.kind == AllocationEvent::Kind::kFree) return true;
@@ -39,7 +41,10 @@ AllocationEvent::Kind EventCsvReader::kind() const {
   if (name == "a") return AllocationEvent::Kind::kAllocation;
   if (name == "f") return AllocationEvent::Kind::kFree;
   if (name == "s") return AllocationEvent::Kind::kStep;
-  columns_.fail(kEvent, shown_cell(name) + ", expected a (allocation), f (free) or s (step)");
+  if (name == "r") return AllocationEvent::Kind::kReturn;
+  columns_.fail(kEvent, shown_cell(name) +
+                            ", expected a (allocation), f (free), s (step) or r (return of cached "
+                            "memory)");
 }
 
 void EventCsvReader::read_tag(AllocationEvent& event) const {
@@ -47,19 +52,23 @@ void EventCsvReader::read_tag(AllocationEvent& event) const {
                .layer = columns_.field(kLayer),
                .phase = phase_called(trimmed_cell(columns_.field(kPhase))),
                .category = category_called(trimmed_cell(columns_.field(kCategory)))};
-  event.stream = columns_.field(kStream);
+  event.stream = trimmed_cell(columns_.field(kStream));
+  event.pool = trimmed_cell(columns_.field(kPool));
 }
 
 EventCsvWriter::EventCsvWriter(Sink sink, bool tagged) : out_(std::move(sink)), tagged_(tagged) {
   out_.append("event,id,bytes");
-  out_.append(tagged_ ? ",tag,layer,phase,category,stream\n" : "\n");
+  out_.append(tagged_ ? ",tag,layer,phase,category,stream,pool\n" : "\n");
 }
 
 void EventCsvWriter::write(const AllocationEvent& event) {
-  constexpr std::string_view kNoTag = ",,,,,";
+  constexpr std::string_view kNoTag = ",,,,,,";
   switch (event.kind) {
     case AllocationEvent::Kind::kStep:
       out_.append("s,,");
+      break;
+    case AllocationEvent::Kind::kReturn:
+      out_.append("r,,");
       break;
     case AllocationEvent::Kind::kFree:
       out_.print("f,{},", csv_field(event.id));
@@ -67,9 +76,9 @@ void EventCsvWriter::write(const AllocationEvent& event) {
     case AllocationEvent::Kind::kAllocation:
       out_.print("a,{},{}", csv_field(event.id), event.bytes);
       if (tagged_) {
-        out_.print(",{},{},{},{},{}", csv_field(event.tag.op), csv_field(event.tag.layer),
+        out_.print(",{},{},{},{},{},{}", csv_field(event.tag.op), csv_field(event.tag.layer),
                    phase_name(event.tag.phase), category_name(event.tag.category),
-                   csv_field(event.stream));
+                   csv_field(event.stream), csv_field(event.pool));
       }
       break;
   }

@@ -10,11 +10,15 @@ namespace skyline {
 
 // Reads event traces as CSV with a header line:
 //
-//   event,id,bytes[,tag,layer,phase,category,stream]
+//   event,id,bytes[,tag,layer,phase,category,stream,pool]
 //   a,w0,4096              requests 4096 bytes (0 to 2^63 − 1)
-//   f,w0,                  frees them; column bytes is ignored
+//   f,w0,                  frees them; all columns but id are ignored
 //   s,,                    begins a step
+//   r,,                    returns cached memory to the device
 //
+// Columns `stream` and `pool` are names: of the stream of the device on which a block is requested,
+// and of the private pool that it comes from, empty for none. A block goes back there when it is
+// freed. One that other streams use is to be freed when they are done with it.
 // Columns may come in any order; unknown columns, phases and categories are ignored. Column `tag`
 // is the op. Constant memory at any length.
 class EventCsvReader final : public EventReader {
@@ -28,7 +32,7 @@ class EventCsvReader final : public EventReader {
   bool tagged() const override { return tagged_; }
 
  private:
-  enum Column { kEvent, kId, kBytes, kTag, kLayer, kPhase, kCategory, kStream };
+  enum Column { kEvent, kId, kBytes, kTag, kLayer, kPhase, kCategory, kStream, kPool };
   AllocationEvent::Kind kind() const;
   void read_tag(AllocationEvent& event) const;
 

@@ -29,7 +29,7 @@ bool RmmLogReader::next(AllocationEvent& event) {
 bool RmmLogReader::read_event(AllocationEvent& event) {
   const std::string_view action = trimmed_cell(columns_.field(kAction));
   const std::uint64_t address = pointer();
-  event = {.bytes = columns_.number(kSize), .stream = columns_.field(kStream)};
+  event = {.bytes = columns_.number(kSize), .stream = trimmed_cell(columns_.field(kStream))};
   if (action == kFailure) return false;
   if (action == kFree) {
     event.kind = AllocationEvent::Kind::kFree;
@@ -68,7 +68,7 @@ void RmmLogWriter::line(const LiveEvents& events, std::string_view action, std::
                         std::uint64_t bytes) {
   constexpr Tick kSecond = 1'000'000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
   const Tick now = events.tick();
-  const std::string& stream = events.block().stream;
+  const std::string& stream = events.streams().name(events.block().source.stream);
   out_.print("1,{:02}:{:02}:{:02}.{:06},{},{:#x},{},{}\n", now / kHour % 24, now / kMinute % 60,
              now / kSecond % 60, now % kSecond, action, pointer, bytes,
              stream.empty() ? "0" : csv_field(stream));

@@ -31,6 +31,7 @@ class RmmLogReader final : public EventReader {
   TraceErrorFacts place() const override { return columns_.place(); }
   // RMM's adaptor may have been installed in the middle of a program.
   bool begins_midway() const override { return true; }
+  bool tagged() const override { return columns_.has(kStream); }
 
  private:
   enum Column { kAction, kPointer, kSize, kStream };

@@ -224,6 +224,8 @@ std::string_view pickle_kind_name(PickleDocument::Kind kind) {
       return "boolean";
     case PickleDocument::Kind::kInteger:
       return "integer";
+    case PickleDocument::Kind::kUnsigned:
+      return "integer above 2^63 - 1";
     case PickleDocument::Kind::kLongInteger:
       return "integer beyond 64 bits";
     case PickleDocument::Kind::kFloat:
@@ -355,13 +357,14 @@ void PickleMachine::push_node(PickleDocument::Node node) {
 // Two's complement, little-endian, of any length.
 void PickleMachine::push_signed(std::uint64_t bytes) {
   const std::string_view digits = take(bytes);
-  if (digits.size() > 8) return push_number(Kind::kLongInteger, 0);
+  const bool fits_unsigned = digits.size() == 9 && digits.back() == 0;
+  if (digits.size() > 8 && !fits_unsigned) return push_number(Kind::kLongInteger, 0);
   const bool negative = !digits.empty() && static_cast<std::uint8_t>(digits.back()) >= 0x80;
   std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
   for (std::size_t i = digits.size(); i-- > 0;) {
     value = value << 8 | static_cast<std::uint8_t>(digits[i]);
   }
-  push_number(Kind::kInteger, value);
+  push_number(fits_unsigned && value >> 63 != 0 ? Kind::kUnsigned : Kind::kInteger, value);
 }
 
 // Floats alone are big-endian.

@@ -24,6 +24,7 @@ class PickleDocument {
     kNone,
     kBoolean,
     kInteger,
+    kUnsigned,     // an integer from 2^63 to 2^64 − 1
     kLongInteger,  // beyond 64 bits; the value is dropped
     kFloat,
     kString,
@@ -46,6 +47,8 @@ class PickleDocument {
   Kind kind(Value value) const { return nodes_[value].kind; }
   bool boolean(Value value) const { return nodes_[value].bits != 0; }
   std::int64_t integer(Value value) const { return static_cast<std::int64_t>(nodes_[value].bits); }
+  std::uint64_t unsigned_integer(Value value) const { return nodes_[value].bits; }
+  std::size_t values() const noexcept { return nodes_.size(); }
   double number(Value value) const;
   std::string_view text(Value value) const;         // of a string or bytes; UTF-8 unchecked
   std::span<const Value> items(Value value) const;  // of a container; a dict's: key, value, key …

@@ -25,7 +25,7 @@ class NaiveBestFitPool final : public NaiveModel {
     const bool enough = free_bytes() >= bytes;
     if (const auto taken = take_segment(bytes)) return taken;
     flush();
-    shortage_ = enough ? Shortage::kFragmentation : Shortage::kDevice;
+    blame(bytes, bytes, enough);
     return take_segment(bytes);
   }
   void freed(std::size_t) override { merge_free(); }

@@ -27,7 +27,9 @@ class NaiveBfc final : public NaiveModel {
   NaiveBfc(std::uint64_t capacity, const BfcOptions& options)
       : NaiveModel(capacity),
         limit_(std::min(capacity, options.limit_bytes.value_or(capacity))),
-        region_((std::min(limit_, options.growth ? 2 * kMiB : limit_) + 255) / 256 * 256) {}
+        region_((std::min(limit_, options.growth ? 2 * kMiB : limit_) + 255) / 256 * 256) {
+    null_for_zero_ = true;
+  }
   void release_cached() override { give_back(any); }
 
  private:
@@ -54,7 +56,7 @@ class NaiveBfc final : public NaiveModel {
     const std::uint64_t left = (limit_ - device_.reserved) / 256 * 256;
     if (bytes > left) {
       shortage_ = limit_ < device_.capacity ? Shortage::kLimit : Shortage::kDevice;
-      if (free_bytes() >= bytes) shortage_ = Shortage::kFragmentation;
+      if (free_bytes() + limit_ - device_.reserved >= bytes) shortage_ = Shortage::kFragmentation;
       return {};
     }
     bool doubled = false;

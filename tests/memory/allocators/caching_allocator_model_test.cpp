@@ -20,8 +20,13 @@ std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
 class NaiveCaching final : public NaiveModel {
  public:
   NaiveCaching(std::uint64_t capacity, const CachingOptions& options)
-      : NaiveModel(capacity), options_(options) {}
+      : NaiveModel(capacity), options_(options) {
+    null_for_zero_ = true;
+  }
   void release_cached() override { give_back_all(); }
+  void request_from(RequestSource source) override {
+    from_ = 2 * static_cast<int>(2 * source.stream + source.pool);
+  }
 
  private:
   struct Growing {
@@ -29,13 +34,20 @@ class NaiveCaching final : public NaiveModel {
     std::uint64_t committed = 0;
   };
 
-  const char* pool_name(int pool) const override { return pool == 0 ? "small" : "large"; }
+  // The pools of three streams, with a private pool each: the lowest bit is set for the large one,
+  // the next for the private ones.
+  static constexpr int kPools = 12;
+  static bool large(int pool) { return pool % 2 == 1; }
+  static bool is_private(int pool) { return pool / 2 % 2 == 1; }
+  const char* pool_name(int pool) const override { return large(pool) ? "large" : "small"; }
   std::uint64_t max_split() const { return options_.max_split_bytes.value_or(kNoOversize); }
-  static std::uint64_t page(int pool) { return pool == 0 ? 2 * kMiB : 20 * kMiB; }
+  static std::uint64_t page(int pool) { return large(pool) ? 20 * kMiB : 2 * kMiB; }
 
   std::uint64_t rounded(std::uint64_t bytes) const {
     if (bytes < 512) return 512;
-    const std::uint64_t divisions = options_.roundup_power2_divisions;
+    int interval = 0;
+    while (interval < 15 && bytes >= (kMiB << (interval + 1))) ++interval;
+    const std::uint64_t divisions = options_.roundup_power2_divisions.by_size[interval];
     if (divisions <= 1 || bytes <= 512 * divisions) return up(bytes, 512);
     std::uint64_t floor = 1;
     while (floor * 2 <= bytes) floor *= 2;
@@ -44,20 +56,20 @@ class NaiveCaching final : public NaiveModel {
 
   std::optional<std::size_t> serve(std::uint64_t asked) override {
     const std::uint64_t bytes = rounded(asked);
-    const int pool = bytes <= kMiB ? 0 : 1;
-    ++searches_[pool];
+    const int pool = from_ + (bytes <= kMiB ? 0 : 1);
+    if (large(pool) && !is_private(pool)) ++searches_;
     auto found = find(pool, bytes);
     if (!found) found = from_device(pool, bytes);
     if (!found) return {};
     pieces_[*found].free = false;
     if (!cuts(pool, bytes, pieces_[*found].bytes - bytes)) return found;
     split(*found, bytes);
-    pieces_[*found + 1].freed_at = searches_[pool];
+    pieces_[*found + 1].freed_at = searches_;
     return found;
   }
 
   bool cuts(int pool, std::uint64_t bytes, std::uint64_t rest) const {
-    if (pool == 0 || options_.expandable_segments) return rest >= 512;
+    if (!large(pool) || options_.expandable_segments) return rest >= 512;
     return bytes < max_split() && rest > kMiB;
   }
 
@@ -93,14 +105,32 @@ class NaiveCaching final : public NaiveModel {
       if (const auto taken = take(pool, bytes)) return taken;
     }
     if (give_back_all() > 0) ++counts_.flushes;
-    shortage_ = enough ? Shortage::kFragmentation : Shortage::kDevice;
-    return take(pool, bytes);
+    const auto taken = take(pool, bytes);
+    if (!taken) blame(bytes, asked(pool, bytes), enough);
+    return taken;
   }
 
   std::optional<std::size_t> take(int pool, std::uint64_t bytes) {
     if (options_.expandable_segments) return grow(pool, bytes);
-    if (pool == 0) return take_segment(2 * kMiB, pool);
-    return take_segment(bytes < 10 * kMiB ? 20 * kMiB : up(bytes, 2 * kMiB), pool);
+    return take_segment(segment(pool, bytes), pool);
+  }
+
+  static std::uint64_t segment(int pool, std::uint64_t bytes) {
+    if (!large(pool)) return 2 * kMiB;
+    return bytes < 10 * kMiB ? 20 * kMiB : up(bytes, 2 * kMiB);
+  }
+
+  // Bytes of the device that the pool needs for the request.
+  std::uint64_t asked(int pool, std::uint64_t bytes) {
+    return options_.expandable_segments ? growth(pool, bytes) : segment(pool, bytes);
+  }
+  std::uint64_t growth(int pool, std::uint64_t bytes) {
+    const auto last = last_of(pool);
+    const std::uint64_t have = last && pieces_[*last].free ? pieces_[*last].bytes : 0;
+    const std::uint64_t committed = growing_[pool].committed;
+    const std::uint64_t most = up(device_.capacity, page(pool));
+    const std::uint64_t more = up(committed - have + bytes, page(pool)) - committed;
+    return committed + more > most ? bytes - have : more;
   }
 
   std::optional<std::size_t> grow(int pool, std::uint64_t bytes) {
@@ -122,8 +152,12 @@ class NaiveCaching final : public NaiveModel {
   }
 
   std::uint64_t give_back_all() {
-    if (options_.expandable_segments) return trim(0) + trim(1);
-    return give_back([](const Piece&) { return true; });
+    if (!options_.expandable_segments) {
+      return give_back([](const Piece& piece) { return !is_private(piece.pool); });
+    }
+    std::uint64_t given = 0;
+    for (int pool = 0; pool < kPools; ++pool) given += is_private(pool) ? 0 : trim(pool);
+    return given;
   }
 
   std::uint64_t trim(int pool) {
@@ -143,7 +177,7 @@ class NaiveCaching final : public NaiveModel {
   }
 
   bool collectable(const Piece& piece) const {
-    return piece.pool == 1 && piece.free && whole(piece);
+    return large(piece.pool) && !is_private(piece.pool) && piece.free && whole(piece);
   }
 
   // Returns the candidates of at least average age, until the excess is gone.
@@ -154,7 +188,7 @@ class NaiveCaching final : public NaiveModel {
     while (device_.reserved > threshold) {
       double ages = 0, count = 0;
       const auto age = [this](const Piece& p) {
-        return static_cast<double>(searches_[1] - p.freed_at);
+        return static_cast<double>(searches_ - p.freed_at);
       };
       for (const Piece& piece : pieces_) {
         if (!collectable(piece)) continue;
@@ -162,7 +196,7 @@ class NaiveCaching final : public NaiveModel {
         ++count;
       }
       if (count == 0) return;
-      give_back([&](const Piece& p) { return p.pool == 1 && age(p) >= ages / count; });
+      give_back([&](const Piece& p) { return collectable(p) && age(p) >= ages / count; });
     }
   }
 
@@ -191,13 +225,14 @@ class NaiveCaching final : public NaiveModel {
   }
 
   void freed(std::size_t index) override {
-    pieces_[index].freed_at = searches_[pieces_[index].pool];
+    pieces_[index].freed_at = searches_;
     merge_free();
   }
 
   CachingOptions options_;
-  std::uint64_t searches_[2] = {0, 0};
-  Growing growing_[2];
+  int from_ = 0;  // the small pool of the current source
+  std::uint64_t searches_ = 0;
+  Growing growing_[kPools];
 };
 
 CachingOptions random_options(std::mt19937& random) {
@@ -208,6 +243,7 @@ CachingOptions random_options(std::mt19937& random) {
   }
   options.expandable_segments = random() % 4 == 0;
   if (random() % 3 == 0) options.roundup_power2_divisions = std::uint64_t{1} << random() % 5;
+  if (random() % 6 == 0) options.roundup_power2_divisions.by_size[random() % 8] = 8;
   return options;
 }
 
@@ -245,6 +281,7 @@ TEST(CachingAllocatorModel, AgreesOnRandomTracesWithRandomOptions) {
     EXPECT_GT(coverage.flushes, 1000u);
     EXPECT_GT(coverage.device_full, 1000u);
     EXPECT_GT(coverage.fragmented, 1000u);
+    EXPECT_GT(coverage.less_than_a_segment, 300u);
   }
 }
 

@@ -211,7 +211,9 @@ TEST(ExpandableSegments, ARefusalIsTheDevices) {
       caching.allocate(mib * kMiB);
       FAIL() << "served";
     } catch (const OutOfMemory& refusal) {
-      EXPECT_EQ(refusal.facts().shortage, Shortage::kDevice);
+      EXPECT_EQ(refusal.facts().shortage, mib == 25 ? Shortage::kSegment : Shortage::kDevice)
+          << "pages of 20 MiB";
+      EXPECT_EQ(refusal.facts().device_free_bytes, 30 * kMiB);
       EXPECT_EQ(refusal.facts().capacity_bytes, 30 * kMiB);
       EXPECT_EQ(refusal.facts().where, "caching on simulated");
     }
@@ -245,6 +247,31 @@ TEST(CachingOptionsTest, RefusesWhatPyTorchRefuses) {
                std::invalid_argument);
   EXPECT_THROW(CachingAllocator(device, {.roundup_power2_divisions = 3}), std::invalid_argument);
   EXPECT_THROW(CachingAllocator(device, {.roundup_power2_divisions = 0}), std::invalid_argument);
+}
+
+TEST(RoundupDivisionsTest, ReadsPyTorchsListsBySize) {
+  EXPECT_EQ(RoundupDivisions::parse("4"), RoundupDivisions(4));
+  const RoundupDivisions list = RoundupDivisions::parse("[256:1,512:2,1024:4,>:8]");
+  EXPECT_EQ(list.of(1), 1u) << "the first counts for smaller sizes, too";
+  EXPECT_EQ(list.of(512 * kMiB - 1), 1u);
+  EXPECT_EQ(list.of(512 * kMiB), 2u);
+  EXPECT_EQ(list.of(1024 * kMiB), 4u);
+  EXPECT_EQ(list.of(2048 * kMiB), 8u);
+  EXPECT_EQ(list.of(std::uint64_t{1} << 62), 8u);
+  EXPECT_EQ(list.text(), "[256:1,512:2,1024:4,>:8]");
+  EXPECT_EQ(RoundupDivisions::parse("[1:2,4:0,8:16]").text(), "[1:2,2:1,4:1,8:16,>:1]");
+  for (const char* text : {"[>:4]", "[1:8]", "[32768:2]", "1", "1048576"}) {
+    EXPECT_EQ(RoundupDivisions::parse(RoundupDivisions::parse(text).text()),
+              RoundupDivisions::parse(text))
+        << text;
+  }
+}
+
+TEST(RoundupDivisionsTest, RefusesWhatIsNoPowerOfTwo) {
+  for (const char* text : {"", "3", "0", "-1", "2097152", "[", "[]", "[1]", "[1:3]", "[3:1]",
+                           "[1:2", "1:2]", "[:2]", "[1:]", "[1:2,]", "[1:2]]", "[256:1 ,>:2]"}) {
+    EXPECT_THROW(RoundupDivisions::parse(text), std::invalid_argument) << text;
+  }
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ class Comparison {
   }
 
   void other_event() {
-    switch (random_() % 5) {
+    switch (random_() % 6) {
       case 0:
         allocator_.release_cached();
         model_.release_cached();
@@ -89,6 +89,12 @@ class Comparison {
         model_.resume();
         --interruptions_;
         break;
+      case 4: {
+        const RequestSource source{static_cast<std::uint32_t>(random_() % 3),
+                                   static_cast<std::uint32_t>(random_() % 2)};
+        model_.request_from(allocator_.request_from(source) ? source : RequestSource{});
+        break;
+      }
       default:
         allocator_.begin_step(0);
         model_.begin_step();
@@ -124,6 +130,7 @@ class Comparison {
     ASSERT_EQ(facts.reserved_bytes, expected.reserved_bytes);
     if (facts.shortage == Shortage::kFragmentation) ++coverage_.fragmented;
     if (facts.shortage == Shortage::kDevice) ++coverage_.device_full;
+    if (facts.shortage == Shortage::kSegment) ++coverage_.less_than_a_segment;
     if (facts.shortage == Shortage::kLimit) ++coverage_.limited;
   }
 
@@ -157,6 +164,12 @@ std::uint64_t NaiveDevice::take_addresses(std::uint64_t bytes) {
 }
 
 std::optional<std::uint64_t> NaiveModel::request(std::uint64_t bytes) {
+  if (bytes == 0 && null_for_zero_) {
+    ++counts_.requests;
+    ++zeros_;
+    counts_.peak_rounded_bytes = std::max(counts_.peak_rounded_bytes, statistics().rounded_bytes);
+    return 0;
+  }
   const auto index = serve(bytes);
   std::optional<std::uint64_t> address;
   if (index) {
@@ -176,6 +189,7 @@ std::optional<std::uint64_t> NaiveModel::request(std::uint64_t bytes) {
 
 void NaiveModel::free(std::uint64_t address) {
   ++counts_.releases;
+  if (address == 0) --zeros_;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (pieces_[i].address != address || pieces_[i].free) continue;
     pieces_[i].free = true;
@@ -186,6 +200,7 @@ void NaiveModel::free(std::uint64_t address) {
 
 Statistics NaiveModel::statistics() const {
   Statistics statistics = counts_;
+  statistics.rounded_bytes = zeros_ * kAlignmentBytes;
   for (const Piece& piece : pieces_) {
     statistics.reserved_bytes += piece.bytes;
     statistics.requested_bytes += piece.requested;
@@ -292,6 +307,13 @@ std::uint64_t NaiveModel::give_back(const Choice& choice) {
   }
   pieces_ = kept;
   return bytes;
+}
+
+void NaiveModel::blame(std::uint64_t bytes, std::uint64_t asked, bool enough_before) {
+  const std::uint64_t now = free_bytes() + device_.capacity - device_.reserved;
+  shortage_ = Shortage::kDevice;
+  if (now >= bytes) shortage_ = now >= asked ? Shortage::kFragmentation : Shortage::kSegment;
+  if (enough_before) shortage_ = Shortage::kFragmentation;
 }
 
 void NaiveModel::flush() {

@@ -49,6 +49,7 @@ class NaiveModel {
   virtual void end_step() {}
   virtual void interrupt() {}
   virtual void resume() {}
+  virtual void request_from(RequestSource) {}
 
   Statistics statistics() const;
   std::vector<Segment> segments() const;
@@ -76,17 +77,24 @@ class NaiveModel {
   // Returns entirely free segments; the result is their bytes.
   std::uint64_t give_back(const Choice& choice);
   void flush();
+  // Notes the reason of a refusal, after everything was tried: `bytes` were requested and `asked`
+  // of the device.
+  void blame(std::uint64_t bytes, std::uint64_t asked, bool enough_before);
 
+  bool null_for_zero_ = false;  // requests for 0 bytes get the null address
   NaiveDevice device_;
   std::vector<Piece> pieces_;
   Statistics counts_;  // counters and peaks; the rest is summed on demand
   Shortage shortage_ = Shortage::kDevice;
+
+ private:
+  std::uint64_t zeros_ = 0;  // live blocks at the null address
 };
 
 // Cases that random traces reached.
 struct Coverage {
   std::uint64_t served = 0, flushes = 0, device_full = 0, fragmented = 0, limited = 0;
-  std::uint64_t device_frees = 0;
+  std::uint64_t device_frees = 0, less_than_a_segment = 0;
 };
 
 struct RandomTrace {

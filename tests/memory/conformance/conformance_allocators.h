@@ -41,6 +41,7 @@ struct ConformanceRow {
   const char* name;
   Chain (*make)(Device& device);
   std::size_t unit_bytes = kAlignmentBytes;  // requests are rounded, addresses aligned to this
+  bool null_for_zero = false;                // requests for 0 bytes get the null address
 };
 inline void PrintTo(const ConformanceRow& row, std::ostream* out) { *out << row.name; }
 

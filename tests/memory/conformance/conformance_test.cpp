@@ -95,9 +95,17 @@ TEST_P(Conformance, AddressesAreAligned) {
   }
 }
 
-TEST_P(Conformance, ZeroBytesAreServedLikeOne) {
+TEST_P(Conformance, ZeroBytesAreServedLikeOneOrGetTheNullAddress) {
   Block one = allocator_.allocate(0, kTag), other = allocator_.allocate(0, kTag);
   ASSERT_TRUE(one && other);
+  EXPECT_EQ(allocator_.statistics().requests, 2u);
+  if (GetParam().null_for_zero) {
+    EXPECT_EQ(one.address(), nullptr);
+    EXPECT_EQ(other.address(), nullptr);
+    EXPECT_EQ(allocator_.statistics().reserved_bytes, 0u);
+    EXPECT_EQ(allocator_.statistics().allocated_bytes, 0u);
+    return;
+  }
   EXPECT_NE(one.address(), nullptr);
   EXPECT_NE(one.address(), other.address());
   EXPECT_EQ(one.bytes(), 0u);

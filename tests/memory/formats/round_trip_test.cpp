@@ -21,22 +21,22 @@ constexpr std::size_t kCapacityBytes = std::size_t{1} << 22;
 // Allocations, frees and steps with a few names that recur, and sizes of all magnitudes.
 std::string random_events(unsigned seed) {
   std::mt19937 random(seed);
-  std::string text = "event,id,bytes,tag,layer,phase,category,stream\n";
+  std::string text = "event,id,bytes,tag,layer,phase,category,stream,pool\n";
   std::vector<std::string> live;
   for (int i = 0; i < 120; ++i) {
     const unsigned choice = random() % 16;
     if (choice == 0) {
-      text += "s,,,,,,,\n";
+      text += random() % 2 == 0 ? "s,,,,,,,,\n" : "r,,,,,,,,\n";
     } else if (choice < 8 && !live.empty()) {
       const auto chosen = live.begin() + static_cast<std::ptrdiff_t>(random() % live.size());
-      text += "f,\"" + *chosen + "\",,,,,,\n";
+      text += "f,\"" + *chosen + "\",,,,,,,\n";
       live.erase(chosen);
     } else {
       const std::string id = "b," + std::to_string(random() % 40);
       if (std::find(live.begin(), live.end(), id) != live.end()) continue;
       live.push_back(id);
       text += "a,\"" + id + "\"," + std::to_string(random() % (1u << (random() % 22)));
-      text += random() % 2 == 0 ? ",conv2d,conv1,forward,activation,7\n" : ",,,,,\n";
+      text += random() % 2 == 0 ? ",conv2d,conv1,forward,activation,7,0.1\n" : ",,,,,,\n";
     }
   }
   return text;
@@ -79,13 +79,19 @@ TEST(RoundTrip, EventTraces) {
                     event.id,
                     event.bytes,
                     {tag.op, tag.layer, tag.phase, tag.category},
-                    event.stream});
+                    event.stream,
+                    event.pool});
     }
     writer.finish();
     std::istringstream again(copy);
     EventCsvReader back(again, "copy");
     EXPECT_EQ(all_events(back), events) << "seed " << seed;
   }
+}
+
+std::vector<std::int64_t> without_zeros(std::vector<std::int64_t> bytes) {
+  std::erase(bytes, 0);
+  return bytes;
 }
 
 TEST(RoundTrip, RmmsLogUnderEveryAllocator) {
@@ -95,7 +101,9 @@ TEST(RoundTrip, RmmsLogUnderEveryAllocator) {
       const auto expected = replay_under(std::string(entry.name), random_events(seed), [&] {
         return std::make_unique<RmmLogWriter>([&](std::string_view bytes) { log += bytes; });
       });
-      ASSERT_EQ(served_of(log), expected) << entry.name << " seed " << seed;
+      // RMM's logs do not tell a block of 0 bytes at the null address from none.
+      ASSERT_EQ(without_zeros(served_of(log)), without_zeros(expected))
+          << entry.name << " seed " << seed;
     }
   }
 }

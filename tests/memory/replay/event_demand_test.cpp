@@ -35,10 +35,16 @@ Demand demand_of(const std::string& text, std::uint64_t alignment = 512) {
 }
 
 TEST(EventDemand, CountsBlocksAndTheLowerBound) {
-  const Demand of = demand_of("event,id,bytes\na,x,513\na,y,0\nf,x,\ns,,\na,x,512\n");
+  const Demand of = demand_of("event,id,bytes\na,x,513\na,y,1\nf,x,\ns,,\nr,,\na,x,512\n");
   EXPECT_EQ(of.demand.blocks(), 3u);
   EXPECT_EQ(of.demand.peak_live_blocks(), 2u);
   EXPECT_EQ(of.demand.lower_bound(), 1536u);
+}
+
+TEST(EventDemand, NoBytesNeedNone) {
+  const Demand of = demand_of("event,id,bytes\na,x,0\na,y,0\n");
+  EXPECT_EQ(of.demand.blocks(), 2u);
+  EXPECT_EQ(of.demand.lower_bound(), 0u) << "caching and bfc hold nothing";
 }
 
 TEST(EventDemand, KnowsWhenSumsPassTheLargestNumber) {
@@ -60,7 +66,8 @@ TEST(EventDemand, AnEmptyTraceAsksForNothing) {
 
 TEST(EventDemand, EqualsTheBoundOfTheTrace) {
   for (unsigned seed = 0; seed < 200; ++seed) {
-    const Trace trace = random_trace(seed, 30, 40, 1000);
+    Trace trace = random_trace(seed, 30, 40, 1000);
+    for (TraceBlock& block : trace.blocks) block.bytes = std::max<std::uint64_t>(block.bytes, 1);
     TraceEventReader events(trace, "trace");
     const Demand of(events, 64);
     EXPECT_EQ(of.demand.lower_bound(), lower_bound_bytes(trace, 64)) << "seed " << seed;

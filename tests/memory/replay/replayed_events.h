@@ -37,6 +37,7 @@ struct PlainEvent {
   std::uint64_t bytes;
   BlockTag tag;
   std::string stream;
+  std::string pool = {};
   bool operator==(const PlainEvent&) const = default;
 };
 
@@ -48,7 +49,8 @@ inline std::vector<PlainEvent> all_events(EventReader& reader) {
                       event.bytes,
                       {std::string(event.tag.op), std::string(event.tag.layer), event.tag.phase,
                        event.tag.category},
-                      std::string(event.stream)});
+                      std::string(event.stream),
+                      std::string(event.pool)});
   }
   return events;
 }

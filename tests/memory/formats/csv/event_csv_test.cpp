@@ -42,7 +42,8 @@ std::string written(const std::vector<PlainEvent>& events, bool tagged) {
                   .id = event.id,
                   .bytes = event.bytes,
                   .tag = {event.tag.op, event.tag.layer, event.tag.phase, event.tag.category},
-                  .stream = event.stream});
+                  .stream = event.stream,
+                  .pool = event.pool});
   }
   writer.finish();
   return text;
@@ -69,6 +70,15 @@ TEST(EventCsvReader, ReadsTagsAndStreams) {
   EXPECT_EQ(events[0].tag, (BlockTag{"conv2d", "conv1", Phase::kForward, Category::kActivation}));
   EXPECT_EQ(events[0].stream, "0x7f");
   EXPECT_EQ(events[1].tag, BlockTag{}) << "other programs use other names";
+}
+
+TEST(EventCsvReader, ReadsPoolsAndReturnsOfCachedMemory) {
+  const auto events = events_of("event,id,bytes,pool,stream\na,x,8, 0.1 , 3\nr,,,,\nf,x,,,\n");
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].stream, "3");
+  EXPECT_EQ(events[0].pool, "0.1");
+  EXPECT_EQ(events[1], plain(EventKind::kReturn, ""));
+  EXPECT_EQ(events_of(written(events, true)), events);
 }
 
 TEST(EventCsvReader, AcceptsEveryWayToEndLines) {
@@ -103,7 +113,8 @@ TEST(EventCsvReader, RefusesByFileLineAndField) {
       {"event,id\na,x\n", "expected a header line with the columns event,id,bytes"},
       {"event,id,bytes,id\n", "line 1, field id: the header names this column twice"},
       {"event,id,bytes\nb,x,1\n",
-       "events.csv line 2, field event: got \"b\", expected a (allocation), f (free) or s (step)"},
+       "events.csv line 2, field event: got \"b\", expected a (allocation), f (free), s (step) "
+       "or r (return of cached memory)"},
       {"event,id,bytes\n,x,1\n", "line 2, field event: got \"\""},
       {"event,id,bytes\na,,1\n", "line 2, field id: got \"\", expected the name of a block"},
       {"event,id,bytes\nf,,\n", "line 2, field id: got \"\", expected the name of a block"},
