@@ -68,7 +68,7 @@ std::uint64_t power_of_two(std::string_view digits, std::string_view text) {
 
 // As PyTorch reads it: the first entry also counts for smaller sizes, ">" for all larger ones, and
 // a size between two entries that has none is not rounded.
-RoundupDivisions RoundupDivisions::parse(std::string_view text) {
+RoundupDivisions RoundupDivisions::read(std::string_view text) {
   if (!text.starts_with('[')) return power_of_two(text, text);
   if (!text.ends_with(']')) fail_divisions(text);
   RoundupDivisions divisions;

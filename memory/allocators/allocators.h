@@ -25,7 +25,7 @@ struct RoundupDivisions {
   constexpr RoundupDivisions(std::uint64_t divisions = 1) noexcept { by_size.fill(divisions); }
   // Reads one number for all sizes, or a list by sizes in MiB as PyTorch reads it:
   // "[256:1,512:2,1024:4,>:8]"; 0 is off, too. Throws std::invalid_argument.
-  static RoundupDivisions parse(std::string_view text);
+  static RoundupDivisions read(std::string_view text);
   // The inverse.
   std::string text() const;
 

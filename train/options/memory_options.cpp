@@ -113,7 +113,7 @@ OptionValue divisions(RoundupDivisions& value) {
           .parse =
               [&value](const std::string& text) {
                 try {
-                  value = RoundupDivisions::parse(text);
+                  value = RoundupDivisions::read(text);
                 } catch (const std::invalid_argument& error) {
                   throw UsageError(error.what());
                 }
@@ -125,7 +125,7 @@ OptionValue divisions(RoundupDivisions& value) {
               },
           .read =
               [&value](const nlohmann::ordered_json& json) {
-                value = json.is_string() ? RoundupDivisions::parse(json.get<std::string>())
+                value = json.is_string() ? RoundupDivisions::read(json.get<std::string>())
                                          : RoundupDivisions(json.get<std::uint64_t>());
               }};
 }

@@ -250,8 +250,8 @@ TEST(CachingOptionsTest, RefusesWhatPyTorchRefuses) {
 }
 
 TEST(RoundupDivisionsTest, ReadsPyTorchsListsBySize) {
-  EXPECT_EQ(RoundupDivisions::parse("4"), RoundupDivisions(4));
-  const RoundupDivisions list = RoundupDivisions::parse("[256:1,512:2,1024:4,>:8]");
+  EXPECT_EQ(RoundupDivisions::read("4"), RoundupDivisions(4));
+  const RoundupDivisions list = RoundupDivisions::read("[256:1,512:2,1024:4,>:8]");
   EXPECT_EQ(list.of(1), 1u) << "the first counts for smaller sizes, too";
   EXPECT_EQ(list.of(512 * kMiB - 1), 1u);
   EXPECT_EQ(list.of(512 * kMiB), 2u);
@@ -259,10 +259,10 @@ TEST(RoundupDivisionsTest, ReadsPyTorchsListsBySize) {
   EXPECT_EQ(list.of(2048 * kMiB), 8u);
   EXPECT_EQ(list.of(std::uint64_t{1} << 62), 8u);
   EXPECT_EQ(list.text(), "[256:1,512:2,1024:4,>:8]");
-  EXPECT_EQ(RoundupDivisions::parse("[1:2,4:0,8:16]").text(), "[1:2,2:1,4:1,8:16,>:1]");
+  EXPECT_EQ(RoundupDivisions::read("[1:2,4:0,8:16]").text(), "[1:2,2:1,4:1,8:16,>:1]");
   for (const char* text : {"[>:4]", "[1:8]", "[32768:2]", "1", "1048576"}) {
-    EXPECT_EQ(RoundupDivisions::parse(RoundupDivisions::parse(text).text()),
-              RoundupDivisions::parse(text))
+    EXPECT_EQ(RoundupDivisions::read(RoundupDivisions::read(text).text()),
+              RoundupDivisions::read(text))
         << text;
   }
 }
@@ -270,7 +270,7 @@ TEST(RoundupDivisionsTest, ReadsPyTorchsListsBySize) {
 TEST(RoundupDivisionsTest, RefusesWhatIsNoPowerOfTwo) {
   for (const char* text : {"", "3", "0", "-1", "2097152", "[", "[]", "[1]", "[1:3]", "[3:1]",
                            "[1:2", "1:2]", "[:2]", "[1:]", "[1:2,]", "[1:2]]", "[256:1 ,>:2]"}) {
-    EXPECT_THROW(RoundupDivisions::parse(text), std::invalid_argument) << text;
+    EXPECT_THROW(RoundupDivisions::read(text), std::invalid_argument) << text;
   }
 }
 
