@@ -66,12 +66,9 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            kMayBeAbsent);
   list.add("--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
            "How convolutions are computed: as in an earlier run (its engines.json); by the fastest "
-           "of "
-           "each, timed as the run begins; on the CPU also by direct kernels only, or by shape, "
-           "but by "
-           "direct kernels where others do not fit --memory (default: by shape, where that raises "
-           "no "
-           "peak; CUDA: cuDNN's choice)",
+           "of each, timed as the run begins; on the CPU also by direct kernels only, or by shape, "
+           "but by direct kernels where others do not fit --memory (default: by shape, where that "
+           "raises no peak; CUDA: cuDNN's choice)",
            kMayBeAbsent)
       .needs({"--device cpu"}, {}, std::string(kDirectEngines))
       .needs({"--device cpu"}, {}, std::string(kFittingEngines))
