@@ -153,7 +153,8 @@ Rows<ToldReplay> rows(const ToldReplay*) {
        [](auto& told) { return told.result().returns; }},
       {"recorded_settings", "of caching that the recording holds",
        [](auto& told) {
-         return only_if(!told.result().recorded_settings.empty(), told.result().recorded_settings);
+         const std::string& settings = told.result().recorded_settings;
+         return settings.empty() ? std::nullopt : std::optional(settings);
        }},
       {"frees_of_unknown_blocks", kCount, "frees without an allocation",
        [](auto& told) { return told.result().unknown_frees; }},
