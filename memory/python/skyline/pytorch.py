@@ -10,11 +10,14 @@ runs them, with the storages that it reads and writes.
 """
 
 import functools
+import warnings
 import weakref
 from dataclasses import dataclass
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode,
+    unset_fake_temporarily)
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -38,32 +41,31 @@ def step_graph_of(module, inputs, *, loss=None, optimizer=None, overwrite=False)
     loss       makes a scalar of what the module returns (unset: the sum of all that it returns)
     optimizer  makes an optimizer of the parameters, e.g. lambda p: torch.optim.SGD(p, lr=0.1). Its
                states are resident, and a gradient is free after its last reader. Unset: there is no
-               update, and gradients are alive to the end of the step. Optimizers that read numbers
-               back, such as Adam, need fused=True
+               update, and gradients are alive to the end of the step
     overwrite  lets elementwise ops overwrite inputs of the same size, as eager PyTorch never does
 
     Values are storages: a view is the value that it shows. An op that writes in place makes a value
     in the place of its input. Parameters, buffers and constants are resident. The module is not
-    changed.
+    changed. Ops that draw random numbers keep their sequence, and so do all that write a buffer, such
+    as two calls of one batch normalization.
+
+    Where nothing needs a gradient, as in a frozen module, the graph is that of inference, and what
+    the module returns is alive to the end. Raises ValueError, with the layer, for a step that asks
+    for numbers, and for whatever else cannot run on fake tensors.
     """
     with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
-        step = FakeStep(module, inputs, loss or sum_of, optimizer, fakes)
-        if optimizer:
-            step.run()  # makes the optimizer's states
-        recorder = Recorder(step, overwrite)
-        with recorder, LayerNames(module, recorder):
-            step.run(recorder)
+        step = FakeStep(module, inputs, loss, optimizer, fakes)
+        for _ in range(2 if optimizer else 1):  # the first one makes the optimizer's states
+            recorder = Recorder(step, overwrite)
+            with recorder, LayerNames(module, recorder):
+                step.run(recorder)
         recorder.keep_to_the_end(step.gradients() if not optimizer else ())
     return TracedStep(recorder.tensors, recorder.ops, recorder.resident_bytes,
                       type(module).__name__, recorder.peak)
 
 
 def sum_of(outputs):
-    """Returns the sum of all floating-point tensors in what a module returned."""
-    sums = [output.sum() for output in tensors_in(outputs) if output.is_floating_point()]
-    if not sums:
-        raise ValueError("the module returns no floating-point tensor: give a loss")
-    return functools.reduce(torch.add, sums)
+    return functools.reduce(torch.add, [output.sum() for output in outputs])
 
 
 def tensors_in(tree):
@@ -74,10 +76,15 @@ class FakeStep:
     """A training step of a module's fake copy."""
 
     def __init__(self, module, inputs, loss, optimizer, fakes):
-        def fake(tensor):
-            return fakes.from_tensor(tensor.detach()).requires_grad_(tensor.requires_grad)
+        copies = {}  # by tensor: modules ask whether arguments are the same
 
-        self.module, self.loss = module, loss
+        def fake(tensor):
+            if id(tensor) not in copies:
+                copy = fakes.from_tensor(tensor.detach()).requires_grad_(tensor.requires_grad)
+                copies[id(tensor)] = copy
+            return copies[id(tensor)]
+
+        self.module, self.loss, self.fakes = module, loss, fakes
         self.parameters = {name: fake(tensor) for name, tensor in module.named_parameters()}
         self.buffers = {name: fake(tensor) for name, tensor in module.named_buffers()}
         inputs = tree_map_only(torch.Tensor, fake, inputs)
@@ -86,21 +93,41 @@ class FakeStep:
         trained = [tensor for tensor in self.parameters.values() if tensor.requires_grad]
         self.optimizer = optimizer(trained) if optimizer else None
 
-    def run(self, recorder=None):
+    def run(self, recorder):
         for parameter in self.parameters.values():
             parameter.grad = None
-        outputs = torch.func.functional_call(self.module, (self.parameters, self.buffers),
-                                             tuple(self.args), self.named)
-        loss = self.loss(outputs)
-        del outputs
-        if recorder:
-            recorder.phase = "backward"
-            recorder.keep_to_the_end([loss])
+        try:
+            self._run(recorder)
+        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+            raise ValueError(f"{recorder.place()}: {error} needs the numbers of a tensor, "
+                             "which a traced step does not have") from error
+        except (NotImplementedError, RuntimeError, TypeError) as error:
+            raise ValueError(f"{recorder.place()}: {error}") from error
+
+    def _run(self, recorder):
+        loss = self._forward(recorder)
+        if not loss.requires_grad:
+            return
+        recorder.phase = "backward"
         loss.backward()
         if self.optimizer:
-            if recorder:
-                recorder.phase = "update"
+            recorder.phase = "update"
             self.optimizer.step()
+
+    def _forward(self, recorder):
+        """Returns the loss; one of the outputs where there is none to take a gradient of."""
+        outputs = torch.func.functional_call(self.module, (self.parameters, self.buffers),
+                                             tuple(self.args), self.named)
+        if self.loss:
+            loss = self.loss(outputs)
+        else:
+            outputs = [output for output in tensors_in(outputs) if output.is_floating_point()]
+            if not outputs:
+                raise ValueError("the module returns no floating-point tensor: give a loss")
+            trained = any(output.requires_grad for output in outputs)
+            loss = sum_of(outputs) if trained else outputs[0]
+        recorder.keep_to_the_end([loss] if loss.requires_grad else [loss, *tensors_in(outputs)])
+        return loss
 
     def gradients(self):
         return [tensor.grad for tensor in self.parameters.values() if tensor.grad is not None]
@@ -117,16 +144,18 @@ class Recorder(TorchDispatchMode):
     """Notes each op with the values that it reads and writes, and counts live bytes."""
 
     RESIDENT = None
+    RANDOM_NUMBERS = "random numbers"  # the generators' state, as a storage
 
     def __init__(self, step, overwrite):
         super().__init__()
-        self.overwrite = overwrite
+        self.overwrite, self._fakes = overwrite, step.fakes
         self.tensors, self.ops = [], []
         self.phase, self.layers = "forward", [""]
         self.resident_bytes = self.live = self.peak = 0
-        self._value_of = {}  # by storage: a number in tensors, or RESIDENT
-        self._readers = {}  # by storage: ops since it was written
+        # By storage: a number in tensors, or RESIDENT; and the ops that read it since it was written.
+        self._value_of, self._readers = {self.RANDOM_NUMBERS: self.RESIDENT}, {}
         self._writer = {}  # by resident storage: the last op that wrote it
+        self._workspaces = {}  # of libraries, by storage
         for tensor in step.resident():
             self._add_resident(tensor)
         inputs = [self._add_value(tensor) for tensor in step.inputs() if self._is_new(tensor)]
@@ -135,9 +164,16 @@ class Recorder(TorchDispatchMode):
         self.keep_to_the_end(step.inputs())
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        self._note(func, args, kwargs or {}, tensors_in(result))
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        reads = any(storage_of(tensor) in self._workspaces for tensor in tensors_in((args, kwargs)))
+        if reads or any(is_unsized(tensor) for tensor in tensors_in(result)):
+            result = self._run_on_zeros(func, args, kwargs, result)
+        self._note(func, args, kwargs, tensors_in(result))
         return result
+
+    def place(self):
+        return f"{self.phase}, layer {self._layer()!r}"
 
     def keep_to_the_end(self, tensors):
         for tensor in tensors:
@@ -147,11 +183,14 @@ class Recorder(TorchDispatchMode):
 
     def _note(self, func, args, kwargs, results):
         """Views and ops that write nothing are left out."""
-        read = {storage_of(tensor): tensor for tensor in tensors_in((args, kwargs))}
-        for tensor in read.values():
-            if self._is_new(tensor):  # a constant
-                self._add_resident(tensor)
-        written = {storage_of(tensor) for tensor in written_tensors(func, args, kwargs)}
+        for tensor in tensors_in((args, kwargs)):
+            self._add_resident(tensor)  # a constant, if it is new
+        read = dict.fromkeys(storage_of(tensor) for tensor in tensors_in((args, kwargs)))
+        given = arguments_of(func, args, kwargs)
+        written = {storage_of(tensor) for tensor in written_tensors(func, given)}
+        if draws_numbers(func, given):
+            read[self.RANDOM_NUMBERS] = None
+            written.add(self.RANDOM_NUMBERS)
         made = {storage_of(tensor): tensor for tensor in results if self._is_new(tensor)}
         if not written and not made:
             return
@@ -159,7 +198,7 @@ class Recorder(TorchDispatchMode):
         after = set()
         for storage in read:
             after.update({self._writer[storage]} if storage in self._writer else ())
-            after.update(self._readers[storage] if storage in written else ())
+            after.update(self._readers.get(storage, ()) if storage in written else ())
         inputs = [self._value_of[storage] for storage in read]
         inputs = [value for value in inputs if value is not self.RESIDENT]
         outputs, in_place = [], []
@@ -172,6 +211,21 @@ class Recorder(TorchDispatchMode):
         if self.overwrite and torch.Tag.pointwise in func.tags:
             in_place += self._overwritable(inputs, outputs, first)
         self._add_op(func.overloadpacket.__name__, inputs, outputs, in_place, sorted(after))
+
+    def _run_on_zeros(self, func, args, kwargs, result):
+        """Fake tensors know neither the size of a library's workspace nor what its reader returns."""
+        try:
+            with unset_fake_temporarily():
+                real = func(*tree_map_only(torch.Tensor, zeros_like, args),
+                            **tree_map_only(torch.Tensor, zeros_like, kwargs))
+        except (NotImplementedError, RuntimeError) as error:
+            warnings.warn(f"{self.place()}: {func} has a workspace of unknown size, which counts as "
+                          f"0 bytes: {error}")
+            return result
+        real = tree_map_only(torch.Tensor, self._fakes.from_tensor, real)
+        self._workspaces.update((storage_of(sized), None) for fake, sized in
+                                zip(tensors_in(result), tensors_in(real)) if is_unsized(fake))
+        return real
 
     def _write(self, storage, op, inputs, outputs, in_place):
         """The storage shows a new value from now on, in the place of the old one."""
@@ -213,7 +267,7 @@ class Recorder(TorchDispatchMode):
 
     def _freed(self, key, bytes):
         self.live -= bytes
-        for table in (self._value_of, self._readers, self._writer):
+        for table in (self._value_of, self._readers, self._writer, self._workspaces):
             table.pop(key, None)
 
     def _add_op(self, name, inputs, outputs, in_place=(), after=()):
@@ -236,7 +290,8 @@ class LayerNames:
     autograd."""
 
     def __init__(self, module, recorder):
-        self._names = {child: name for name, child in module.named_modules()}
+        self._names = {child: name for name, child in module.named_modules()
+                       if not isinstance(child, torch.jit.ScriptModule)}  # those take no such hooks
         self._layers = recorder.layers
         self._handles = []
 
@@ -271,12 +326,37 @@ def storage_of(tensor):
     return tensor.untyped_storage()._cdata
 
 
-def written_tensors(func, args, kwargs):
-    """Returns the arguments that an op's schema says it writes."""
-    tensors = []
-    for place, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        given = args[place] if place < len(args) else kwargs.get(argument.name)
-        tensors += tensors_in(given)
-    return tensors
+def is_unsized(tensor):
+    """Tells the workspaces of libraries, raw bytes, by having none."""
+    return tensor.dtype is torch.uint8 and tensor.untyped_storage().nbytes() == 0
+
+
+def zeros_like(tensor):
+    """Returns a real tensor in the form of a fake one."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
+                               device=tensor.device).zero_()
+
+
+def arguments_of(func, args, kwargs):
+    """Returns all arguments of an op by name."""
+    places = enumerate(func._schema.arguments)
+    return {argument.name: args[place] if place < len(args) else
+            kwargs.get(argument.name, argument.default_value) for place, argument in places}
+
+
+def written_tensors(func, given):
+    """Returns the arguments that an op writes."""
+    names = {argument.name for argument in func._schema.arguments
+             if argument.alias_info is not None and argument.alias_info.is_write}
+    # Most schemas of batch normalization do not say that training updates running statistics.
+    if given.get("training") or "_stats" in func.name():
+        names.update(name for name in given if name.startswith("running_"))
+    return tensors_in([given[name] for name in names])
+
+
+def draws_numbers(func, given):
+    """Dropout with probability 0 and outside of training draws none."""
+    rates = [given[name] for name in ("p", "dropout", "dropout_p") if name in given]
+    return (torch.Tag.nondeterministic_seeded in func.tags and
+            all(isinstance(rate, torch.Tensor) or rate > 0 for rate in rates) and
+            given.get("train", given.get("training")) is not False)

@@ -39,6 +39,55 @@ class Residual(nn.Module):
 IMAGES = torch.ones(4, 3, 8, 8)
 
 
+@torch.library.custom_op("skyline_test::with_room", mutates_args=())
+def with_room(x: torch.Tensor, bytes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    if bytes < 0:
+        raise RuntimeError("no such workspace")
+    return x * 2, torch.empty(bytes, dtype=torch.uint8)
+
+
+@with_room.register_fake
+def _(x, bytes):
+    return torch.empty_like(x), torch.empty(0, dtype=torch.uint8)
+
+
+@torch.library.custom_op("skyline_test::with_room_gradient", mutates_args=())
+def with_room_gradient(grad: torch.Tensor, room: torch.Tensor) -> torch.Tensor:
+    return grad * 2
+
+
+@with_room_gradient.register_fake
+def _(grad, room):
+    return torch.empty_like(grad)
+
+
+def keep_room(ctx, inputs, output):
+    ctx.save_for_backward(output[1])
+
+
+with_room.register_autograd(
+    lambda ctx, grad, _: (with_room_gradient(grad, *ctx.saved_tensors), None),
+    setup_context=keep_room)
+
+
+class Rooms(nn.Module):
+    """An op of a library that keeps a workspace for backward; a negative size is refused."""
+
+    def __init__(self, bytes):
+        super().__init__()
+        self.bytes = bytes
+
+    def forward(self, x):
+        return with_room(x, self.bytes)[0].sum()
+
+
+def lambda_of(function, *layers):
+    """Returns a module that calls a function of layers and inputs."""
+    module = nn.ModuleList(layers)
+    module.forward = lambda *inputs: function(*layers, *inputs)
+    return module
+
+
 def named(graph, name):
     return [op for op in graph.ops if op["name"] == name]
 
@@ -162,6 +211,92 @@ class StepGraphOf(unittest.TestCase):
             self.assertTrue(torch.equal(tensor, before[name]), name)
         self.assertTrue(all(parameter.grad is None for parameter in module.parameters()))
         self.assertFalse(module.conv._forward_hooks or module.conv._forward_pre_hooks)
+
+    def test_ops_that_draw_keep_their_sequence(self):
+        class Noisy(nn.Module):
+            def forward(self, x):
+                a, b = nn.functional.dropout(x), torch.rand_like(x)
+                return a * b + nn.functional.rrelu(x, training=True)
+
+        graph = step_graph_of(Noisy(), torch.zeros(8, requires_grad=True))
+        draws = [i for i, op in enumerate(graph.ops) if op["name"] in
+                 ("bernoulli_", "native_dropout", "rand_like", "rrelu_with_noise")]
+        self.assertEqual(len(draws), 3)
+        for before, op in zip(draws, draws[1:]):
+            self.assertIn(before, graph.ops[op]["after"])
+        attention = nn.MultiheadAttention(8, 2)
+        quiet = step_graph_of(lambda_of(lambda layer, x: layer(x, x, x, need_weights=False)[0] +
+                                        nn.functional.dropout(x, 0.0), attention),
+                              torch.zeros(3, 2, 8))
+        for op in quiet.ops:
+            self.assertNotIn("after", op, op["name"])
+
+    def test_ops_that_write_a_buffer_keep_their_sequence(self):
+        class Counter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("seen", torch.zeros(8))
+
+            def forward(self, x):
+                self.seen.mul_(0.9).add_(x.detach().sum(0))
+                return x + self.seen
+
+        twice = step_graph_of(lambda_of(lambda norm, x: norm(norm(x) * 2), nn.BatchNorm1d(8)),
+                              torch.zeros(4, 8))
+        first, second = [i for i, op in enumerate(twice.ops) if op["name"] == "native_batch_norm"]
+        self.assertIn(first, twice.ops[second]["after"])
+        evaluated = step_graph_of(lambda_of(lambda norm, x: norm(norm(x) * 2),
+                                            nn.BatchNorm1d(8).eval()), torch.zeros(4, 8))
+        self.assertFalse(any("after" in op for op in evaluated.ops))
+        counted = step_graph_of(lambda_of(lambda count, x: count(count(x)), Counter()),
+                                torch.ones(4, 8, requires_grad=True))
+        names = [op["name"] for op in counted.ops]
+        multiply, read = names.index("mul_"), names.index("add")
+        self.assertIn(multiply, counted.ops[names.index("add_")]["after"])
+        self.assertIn(read, counted.ops[names.index("mul_", multiply + 1)]["after"])
+
+    def test_a_librarys_workspace_is_found_by_running_the_op(self):
+        graph = step_graph_of(Rooms(64), torch.zeros(100, requires_grad=True))
+        [forward] = named(graph, "with_room")
+        self.assertEqual([graph.tensors[out]["bytes"] for out in forward["outputs"]], [400, 64])
+        # The gradient is no view of another value, as its fake form says.
+        [backward] = named(graph, "with_room_gradient")
+        self.assertEqual([graph.tensors[out]["bytes"] for out in backward["outputs"]], [400])
+        with self.assertWarnsRegex(UserWarning, "layer '': .*with_room.* unknown size.*no such"):
+            step_graph_of(Rooms(-1), torch.zeros(100, requires_grad=True))
+
+    def test_a_frozen_module_gives_the_graph_of_inference(self):
+        frozen = Residual().eval().requires_grad_(False)
+        graph = step_graph_of(frozen, IMAGES)
+        self.assertEqual({op["phase"] for op in graph.ops}, {"forward"})
+        self.assertTrue(graph.tensors[graph.ops[-1]["outputs"][0]]["keep"])
+        self.assertLess(graph.eager_peak, step_graph_of(Residual(), IMAGES).eager_peak)
+        with torch.no_grad():
+            self.assertEqual(step_graph_of(Residual().eval(), IMAGES).eager_peak, graph.eager_peak)
+        lost = step_graph_of(frozen, IMAGES, loss=lambda scores: scores.square().mean())
+        self.assertEqual(lost.ops[-1]["name"], "mean")
+        with self.assertRaisesRegex(ValueError, "empty parameter list"):
+            step_graph_of(frozen, IMAGES, optimizer=sgd)
+
+    def test_what_cannot_be_traced_is_named_with_its_layer(self):
+        for function, message in (
+                (lambda x: x * x.max().item(), "forward, layer '1': aten._local_scalar_dense.* num"),
+                (lambda x: x[x > 0], "forward, layer '1': aten.nonzero.* numbers"),
+                (lambda x: x @ x, "forward, layer '1': .*dim"),
+                (lambda x: torch.from_numpy(x.detach().numpy()), "layer '1': .*numpy")):
+            module = nn.Sequential(nn.Linear(6, 8), lambda_of(function))
+            with self.assertRaisesRegex(ValueError, message):
+                step_graph_of(module, torch.zeros(2, 6))
+            self.assertFalse(module[0]._forward_hooks or module[0]._forward_pre_hooks)
+        for optimizer in (torch.optim.ASGD, torch.optim.LBFGS):
+            with self.assertRaisesRegex(ValueError, "update"):
+                step_graph_of(nn.Linear(6, 8), torch.zeros(2, 6), optimizer=optimizer)
+
+    def test_one_tensor_given_twice_is_one_value(self):
+        x = torch.zeros(5, requires_grad=True)
+        graph = step_graph_of(lambda_of(lambda a, b: a * b if a is b else a + b), (x, x))
+        self.assertEqual(len(named(graph, "input")[0]["outputs"]), 1)
+        self.assertEqual(len(named(graph, "mul")[0]["inputs"]), 1)
 
     def test_a_budget_recomputes_ops_of_forward(self):
         graph = step_graph_of(Residual(), IMAGES)
