@@ -90,7 +90,9 @@ class Execution {
   std::size_t request(OpId op, std::uint64_t bytes, std::string name) {
     const std::size_t block = blocks_++;
     const std::uint64_t begin = block < plan_.offsets.size() ? plan_.offsets[block] : 0;
-    const std::uint64_t units = (std::max<std::uint64_t>(bytes, 1) - 1) / plan_.alignment + 1;
+    // 0 bytes share none, unless sizes are rounded.
+    const std::uint64_t rounded = std::max<std::uint64_t>(bytes, plan_.alignment > 1 ? 1 : 0);
+    const std::uint64_t units = (rounded + plan_.alignment - 1) / plan_.alignment;
     cells_.push_back({.name = std::move(name),
                       .block = block,
                       .requester = op,

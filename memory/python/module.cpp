@@ -322,6 +322,7 @@ PYBIND11_MODULE(_memory, module) {
   module.def("order", order_text);
   module.def("budget", budget_text);
   module.def("replay", replay_trace_under);
+  module.attr("__version__") = SKYLINE_VERSION;
   module.attr("planners") = names(all_planners());
   module.attr("algorithms") = names(all_order_algorithms());
   module.attr("allocators") = names(allocator_table());

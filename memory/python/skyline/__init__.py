@@ -13,7 +13,7 @@ All bytes are whole numbers. Bad input raises ValueError, which names the row or
 releases the interpreter for other threads, and Ctrl-C ends it.
 """
 
-from ._memory import algorithms, allocators, planners
+from ._memory import __version__, algorithms, allocators, planners
 from .graphs import Budget, BudgetPoint, Order, StepGraph, budget, order
 from .traces import Check, Plan, Replay, check, plan, replay
 

@@ -8,7 +8,7 @@ from typing import List, Optional
 import numpy as np
 
 from . import _memory
-from .traces import column_from, time_limit_of, whole
+from .traces import column_from, is_number, one_of, time_limit_of, whole
 
 
 @dataclass
@@ -108,7 +108,7 @@ def order(graph, algorithm="optimal", *, in_place=True, alignment=1, time_limit=
     """
     options = _memory.OrderOptions(in_place, whole(alignment, "alignment", 1, least=1),
                                    time_limit_of(time_limit))
-    answer = _memory.order(graph.json(), algorithm, options)
+    answer = _memory.order(graph.json(), one_of(_memory.algorithms, algorithm, "algorithm"), options)
     answer["order"] = np.array(answer["order"], np.int64)
     for blocks in ("blocks", "program_blocks"):
         answer[blocks] = {name: column_from(text) for name, text in answer[blocks].items()}
@@ -128,7 +128,7 @@ def budget(graph, bytes, seconds=None, *, backward=None) -> Budget:
     if seconds is None:
         seconds = [op.get("seconds") for op in ops]
     for row, value in enumerate(seconds):
-        if value is None or not 0 <= value < float("inf"):
+        if not is_number(value) or not 0 <= value < float("inf"):
             raise ValueError(f"op {row}, seconds: got {value!r}, expected a number from 0")
     if backward is None:
         backward = next((i for i, op in enumerate(ops) if op.get("phase") == "backward"), None)

@@ -9,6 +9,7 @@ upper - 1. Optional columns, as in MiniMalloc's CSV:
 Others are ignored.
 """
 
+import numbers
 import os
 import re
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from . import _memory
 
 REQUIRED = ("lower", "upper", "size")
 OPTIONAL = ("alignment", "offset", "gaps")
+MOST_THREADS = 1024  # more only wait for each other
 NO_ROWS = np.empty(0, np.int64)
 GAP = re.compile(r"(\d+)-(\d+)(@\d+:\d+)?")
 
@@ -34,6 +36,7 @@ class Plan:
     proved_bound: int  # no plan has a lower peak: at least lower_bound
     proved_optimal: bool  # the peak is the proved bound
     alignment: Optional[int]  # given for all blocks; None: each has its own or none
+    capacity: Optional[int]  # None: none was given
     planner: str
     seconds: float  # spent planning, without the validator that every plan passes
     out_of_time: bool  # the time limit ended the first pass: program-order's plan
@@ -42,6 +45,13 @@ class Plan:
     def gap(self) -> float:
         """The peak's distance from the lower bound, as a part of the bound."""
         return (self.peak - self.lower_bound) / self.lower_bound if self.lower_bound else 0.0
+
+    @property
+    def feasible(self) -> Optional[bool]:
+        """Whether a plan lies within the capacity; None if that is unknown, or none was given."""
+        if self.capacity is None or self.proved_bound <= self.capacity < self.peak:
+            return None
+        return self.peak <= self.capacity
 
 
 @dataclass(frozen=True)
@@ -84,12 +94,14 @@ def plan(blocks, planner="portfolio", *, alignment=None, capacity=None, time_lim
                 limit the plan is the same
     """
     trace = read_blocks(blocks, rounded=alignment is not None)
-    options = _memory.PlanOptions(whole(alignment, "alignment", 1, least=1),
-                                  whole(capacity, "capacity"), time_limit_of(time_limit),
-                                  whole(seed, "seed"), threads or len(os.sched_getaffinity(0)))
-    answer = _memory.plan(trace, planner, options)
+    capacity = whole(capacity, "capacity")
+    options = _memory.PlanOptions(
+        whole(alignment, "alignment", 1, least=1), capacity, time_limit_of(time_limit),
+        whole(seed, "seed"),
+        whole(threads, "threads", len(os.sched_getaffinity(0)), least=1, most=MOST_THREADS))
+    answer = _memory.plan(trace, one_of(_memory.planners, planner, "planner"), options)
     answer["offsets"] = column_from(answer["offsets"])
-    return Plan(**answer, alignment=alignment)
+    return Plan(**answer, alignment=alignment, capacity=capacity)
 
 
 def check(blocks, offsets, *, alignment=None) -> Check:
@@ -116,7 +128,8 @@ def replay(blocks, allocators=None, *, capacity=None) -> list:
     """
     trace = read_blocks(blocks)
     names = [allocators] if isinstance(allocators, str) else allocators or _memory.allocators
-    return [Replay(**_memory.replay(trace, name, whole(capacity, "capacity"))) for name in names]
+    return [Replay(**_memory.replay(trace, one_of(_memory.allocators, name, "allocator"),
+                                    whole(capacity, "capacity"))) for name in names]
 
 
 def read_blocks(blocks, rounded=False):
@@ -194,17 +207,30 @@ def read_gaps(texts):
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def whole(value, name, default=None, least=0):
+def whole(value, name, default=None, least=0, most=2**63 - 1):
     """Returns a whole number of at least `least`; the default for None."""
     if value is None:
         return default
-    if value != int(value) or value < least:
-        raise ValueError(f"{name}: got {value!r}, expected a whole number of at least {least}")
+    if not is_number(value) or not least <= value <= most or value != int(value):
+        above = f" and at most {most}" if is_number(value) and value > most else ""
+        raise ValueError(
+            f"{name}: got {value!r}, expected a whole number of at least {least}{above}")
     return int(value)
 
 
 def time_limit_of(value):
     """Returns a time limit; None for none."""
-    if value is not None and not value >= 0:
+    if value is not None and not (is_number(value) and value >= 0):
         raise ValueError(f"time_limit: got {value!r}, expected seconds from 0")
     return value
+
+
+def is_number(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def one_of(names, name, kind):
+    """Returns the name if it is one of the names."""
+    if name not in names:
+        raise ValueError(f'unknown {kind} "{name}", expected one of {", ".join(names)}')
+    return name

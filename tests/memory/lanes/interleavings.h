@@ -130,7 +130,7 @@ class Interleavings {
       for (; use != step.uses.end() && use->op == id; ++use) {
         const std::size_t begin = plan.offsets[use->block];
         const std::size_t end =
-            begin + std::max<std::uint64_t>(step.trace.blocks[use->block].bytes, 1);
+            begin + step.trace.blocks[use->block].bytes;
         if (use->kind == BlockUse::Kind::kRead) {
           op.reads.push_back({begin, end, block[use->block], use->block});
           continue;
@@ -152,7 +152,7 @@ class Interleavings {
         const std::size_t begin = plan.offsets[k];
         if (in_block[k] != owner) continue;
         kept_.push_back(
-            {begin, begin + std::max<std::uint64_t>(step.trace.blocks[k].bytes, 1), block[k], k});
+            {begin, begin + step.trace.blocks[k].bytes, block[k], k});
       }
     }
     for (ValueId value = 0; value < graph.values.size(); ++value) {

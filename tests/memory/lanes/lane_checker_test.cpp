@@ -66,7 +66,7 @@ struct LaneCase {
     const Trace trace = simulate(graph);
     for (std::size_t block = 0; block < trace.size(); ++block) {
       plan.peak = std::max(
-          plan.peak, plan.offsets[block] + std::max<std::uint64_t>(trace.blocks[block].bytes, 1));
+          plan.peak, plan.offsets[block] + trace.blocks[block].bytes);
     }
   }
 };

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -75,6 +76,14 @@ class Plan(unittest.TestCase):
         self.assertEqual(skyline.plan(frame).peak, 1536)
         self.assertEqual(skyline.plan(frame, alignment=1).peak, 1500)
 
+    def test_says_whether_a_plan_lies_within_the_capacity(self):
+        self.assertIsNone(skyline.plan(ROWS).feasible)
+        most = skyline.plan(ROWS).peak
+        self.assertTrue(skyline.plan(ROWS, capacity=most).feasible)
+        self.assertIs(skyline.plan(ROWS, capacity=most - 1).feasible, False)
+        # No proof: the bound is 3, and this planner needs more than 4.
+        self.assertIsNone(skyline.plan(ABOVE_THE_BOUND, "greedy-by-size", capacity=3).feasible)
+
     def test_stated_offsets_are_kept(self):
         frame = pd.DataFrame(ROWS, columns=["lower", "upper", "size"]).assign(offset=[np.nan, 0, -1])
         found = skyline.plan(frame)
@@ -114,8 +123,17 @@ class Plan(unittest.TestCase):
     def test_bad_options_are_named(self):
         for options, message in (({"alignment": 0}, "alignment: got 0"),
                                  ({"capacity": 1.5}, "capacity: got 1.5"),
+                                 ({"capacity": 2**64}, "capacity: got 18446744073709551616"),
                                  ({"time_limit": -1}, "time_limit: got -1"),
-                                 ({"planner": "best"}, 'unknown planner "best"')):
+                                 ({"time_limit": "1"}, "time_limit: got '1'"),
+                                 ({"threads": -1}, "threads: got -1"),
+                                 ({"threads": 0}, "threads: got 0"),
+                                 ({"threads": 1.5}, "threads: got 1.5"),
+                                 ({"threads": 1025}, "threads: got 1025.* at most 1024"),
+                                 ({"threads": True}, "threads: got True"),
+                                 ({"seed": "x"}, "seed: got 'x'"),
+                                 ({"planner": "best"}, 'unknown planner "best", expected one of '
+                                  + ", ".join(skyline.planners))):
             with self.assertRaisesRegex(ValueError, message):
                 skyline.plan(ROWS, **options)
 
@@ -173,6 +191,12 @@ class Check(unittest.TestCase):
             skyline.check(ROWS, [0, -4, 0])
 
 
+class Package(unittest.TestCase):
+    def test_has_the_version_of_its_wheel(self):
+        project = Path(os.environ["SKYLINE_SOURCE"]) / "memory/python/pyproject.toml"
+        self.assertIn(f'version = "{skyline.__version__}"', project.read_text())
+
+
 class Replay(unittest.TestCase):
     def test_gives_a_row_for_each_allocator(self):
         rows = skyline.replay(ROWS)
@@ -185,7 +209,7 @@ class Replay(unittest.TestCase):
     def test_counts_what_a_small_device_refuses(self):
         [row] = skyline.replay(ROWS, "network-wise", capacity=2048)
         self.assertEqual((row.refused, row.reserved <= 2048), (1, True))
-        with self.assertRaisesRegex(ValueError, "nothing"):
+        with self.assertRaisesRegex(ValueError, 'unknown allocator "nothing", .* bfc'):
             skyline.replay(ROWS, "nothing")
 
 
