@@ -107,6 +107,8 @@ class FakeStep:
     def _run(self, recorder):
         loss = self._forward(recorder)
         if not loss.requires_grad:
+            if self.optimizer:
+                raise ValueError("the loss depends on no parameter that is trained")
             return
         recorder.phase = "backward"
         loss.backward()
@@ -121,11 +123,11 @@ class FakeStep:
         if self.loss:
             loss = self.loss(outputs)
         else:
-            outputs = [output for output in tensors_in(outputs) if output.is_floating_point()]
-            if not outputs:
+            values = [output for output in tensors_in(outputs) if output.is_floating_point()]
+            if not values:
                 raise ValueError("the module returns no floating-point tensor: give a loss")
-            trained = any(output.requires_grad for output in outputs)
-            loss = sum_of(outputs) if trained else outputs[0]
+            trained = any(output.requires_grad for output in values)
+            loss = sum_of(values) if trained else values[0]
         recorder.keep_to_the_end([loss] if loss.requires_grad else [loss, *tensors_in(outputs)])
         return loss
 

@@ -277,6 +277,10 @@ class StepGraphOf(unittest.TestCase):
         self.assertEqual(lost.ops[-1]["name"], "mean")
         with self.assertRaisesRegex(ValueError, "empty parameter list"):
             step_graph_of(frozen, IMAGES, optimizer=sgd)
+        with torch.no_grad(), self.assertRaisesRegex(ValueError, "no parameter that is trained"):
+            step_graph_of(Residual(), IMAGES, optimizer=sgd)
+        ranked = step_graph_of(lambda_of(lambda x: x.sort()), torch.zeros(9))
+        self.assertEqual([tensor.get("keep") for tensor in ranked.tensors], [True] * 3)
 
     def test_what_cannot_be_traced_is_named_with_its_layer(self):
         for function, message in (
