@@ -44,6 +44,7 @@ class Replay {
   std::string run() {
     for (OpId op = 0; op < ops_.size(); ++op) {
       if (op == problem_.backward) forget_chosen();
+      kept_for_it_.clear();
       extra_seconds_ += slower_[op];
       waiting_.push_back({&ops_[op], {}, {}});
       while (!waiting_.empty()) {
@@ -51,6 +52,7 @@ class Replay {
         const std::size_t most = kMostTimes * (ops_.size() + recomputes_.size());
         if (events_.size() > most) return fmt::format("the step runs more than {} ops", most);
       }
+      for (const ValueId value : kept_for_it_) at_hand_[value].reset();
     }
     return {};
   }
@@ -115,9 +117,19 @@ class Replay {
   }
 
   void forget_chosen() {
+    forward_copies_ = copies_.size();
     for (std::size_t k = 0; k < choice_.size(); ++k) {
-      if (choice_[k] != Recompute::kNever) at_hand_[problem_.recomputes[k].value].reset();
+      if (choice_[k] == Recompute::kOnce || choice_[k] == Recompute::kEach) {
+        at_hand_[problem_.recomputes[k].value].reset();
+      }
     }
+  }
+
+  // Whether backward reads forward's copy now, for the only time.
+  bool is_kept_for_once(ValueId value) const {
+    const std::optional<std::size_t> recompute = recompute_of_[value];
+    return recompute && choice_[*recompute] == Recompute::kLater && at_hand_[value] &&
+           *at_hand_[value] < forward_copies_;
   }
 
   // Runs the op on top, or puts the recompute of its first missing input on top of it.
@@ -144,13 +156,14 @@ class Replay {
     for (const ValueId input : now.op->inputs) {
       event.reads.push_back(at_hand_[owner(input)]);
       if (event.reads.back()) copies_[*event.reads.back()].last = events_.size();
+      if (is_kept_for_once(owner(input))) kept_for_it_.push_back(owner(input));
     }
     for (const ValueId output : now.op->outputs) event.writes.push_back(write(output));
     events_.push_back(std::move(event));
     for (const ValueId value : now.for_it_alone) at_hand_[value].reset();
     if (!now.recompute) return;
     extra_seconds_ += recompute_seconds_[*now.recompute];
-    if (choice_[*now.recompute] != Recompute::kEach) return;
+    if (choice_[*now.recompute] == Recompute::kOnce) return;
     waiting_.back().for_it_alone.push_back(problem_.recomputes[*now.recompute].value);
   }
 
@@ -189,6 +202,8 @@ class Replay {
   std::vector<Wait> waiting_;                             // each for the one above it
   std::vector<Copy> copies_;
   std::vector<Event> events_;
+  std::size_t forward_copies_ = 0;    // the first of copies_
+  std::vector<ValueId> kept_for_it_;  // until the running op of the graph ends
   double extra_seconds_ = 0;
 };
 
@@ -203,10 +218,11 @@ std::string fault_of_choice(const BudgetProblem& problem, const RecomputeChoice&
                        problem.recomputes.size());
   }
   for (std::size_t k = 0; k < choice.size(); ++k) {
-    if (choice[k] < Recompute::kNever || choice[k] > Recompute::kEach) {
+    if (choice[k] < Recompute::kNever || choice[k] > Recompute::kLater) {
       return fmt::format("the choice of recompute {} is {}", k, static_cast<int>(choice[k]));
     }
-    if (choice[k] == Recompute::kEach && !problem.recomputes_each) {
+    if ((choice[k] == Recompute::kEach && !problem.recomputes_each) ||
+        (choice[k] == Recompute::kLater && !problem.recomputes_later)) {
       return fmt::format("recompute {} runs for each reader, which the step cannot", k);
     }
   }

@@ -92,8 +92,9 @@ std::vector<BudgetFit::Move> BudgetFit::moves(const RecomputeChoice& choice,
       moves.push_back({recompute, Recompute::kOnce});
       moves.push_back({recompute, Recompute::kOnce, true});
     }
-    if (choice[recompute] != Recompute::kEach && problem_.recomputes_each) {
-      moves.push_back({recompute, Recompute::kEach});
+    for (const auto& [times, allowed] : {std::pair(Recompute::kEach, problem_.recomputes_each),
+                                         std::pair(Recompute::kLater, problem_.recomputes_later)}) {
+      if (choice[recompute] != times && allowed) moves.push_back({recompute, times});
     }
   }
   return moves;
@@ -191,7 +192,8 @@ void BudgetFit::wander(RecomputeChoice choice, std::uint64_t bytes, std::uint32_
   for (std::uint32_t step = 0; step < steps; ++step) {
     RecomputeChoice next = choice;
     for (std::uint32_t changes = kChanges[random_below(kChanges.size())]; changes > 0; --changes) {
-      const std::uint32_t times = random_below(problem_.recomputes_each ? 3 : 2);
+      const std::uint32_t times =
+          random_below(2u + problem_.recomputes_each + problem_.recomputes_later);
       next[random_recompute()] = static_cast<Recompute::Times>(times);
     }
     const double then = cost(run(next));
@@ -229,9 +231,11 @@ double BudgetFit::take_back(RecomputeChoice& choice, std::uint64_t bytes) {
   double seconds = run(choice).extra_seconds;
   find_gaps();
   for (const std::uint32_t k : dearest_) {
-    for (const Recompute::Times less : {Recompute::kNever, Recompute::kOnce}) {
+    for (const Recompute::Times less : {Recompute::kNever, Recompute::kLater, Recompute::kOnce}) {
       const Recompute::Times before = choice[k];
-      if (less >= before || (less == Recompute::kNever && !may_be_kept(k, bytes))) continue;
+      if (before == Recompute::kNever || before == less) continue;
+      if (less == Recompute::kLater && !problem_.recomputes_later) continue;
+      if (less == Recompute::kNever && !may_be_kept(k, bytes)) continue;
       choice[k] = less;
       const BudgetWalk::Result result = run(choice);
       if (result.peak > bytes || result.extra_seconds >= seconds) {

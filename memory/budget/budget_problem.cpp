@@ -50,12 +50,26 @@ bool RecomputeSequence::find(const RecomputeChoice& choice) {
   made_.clear();
   stack_.clear();
   at_hand_.assign(choice.size(), false);
+  for (std::size_t k = 0; k < choice.size(); ++k) at_hand_[k] = choice[k] == Recompute::kLater;
+  kept_ = at_hand_;
+  read_kept_.clear();
   for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
     if (op >= problem_.backward && lacks_input(op, choice)) run_before(op, choice);
     if (ops_.size() >= most_ops()) return false;
     ops_.push_back({op, false});
+    if (op < problem_.backward || !problem_.recomputes_later) continue;
+    read_kept(op);
+    for (; !read_kept_.empty(); read_kept_.pop_back()) {
+      at_hand_[read_kept_.back()] = kept_[read_kept_.back()] = false;
+    }
   }
   return true;
+}
+
+void RecomputeSequence::read_kept(std::size_t op) {
+  for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) {
+    if (kept_[inputs_[i]]) read_kept_.push_back(inputs_[i]);
+  }
 }
 
 bool RecomputeSequence::lacks_input(OpId op, const RecomputeChoice& choice) const {
@@ -92,8 +106,9 @@ void RecomputeSequence::run(const Waiting& op, const RecomputeChoice& choice) {
   for (; made_.size() > op.made; made_.pop_back()) at_hand_[made_.back()] = false;
   if (op.recompute == kNoRecompute) return;
   ops_.push_back({op.recompute, true});
+  read_kept(problem_.graph.ops.size() + op.recompute);
   at_hand_[op.recompute] = true;
-  if (choice[op.recompute] == Recompute::kEach) made_.push_back(op.recompute);
+  if (choice[op.recompute] != Recompute::kOnce) made_.push_back(op.recompute);
 }
 
 StepGraph recomputed_step(const BudgetProblem& problem, const RecomputeChoice& choice,
@@ -113,7 +128,8 @@ StepGraph recomputed_step(const BudgetProblem& problem, const RecomputeChoice& c
         {.source = "recomputed_step", .problem = "the choice recomputes values too often"});
   }
   StepGraph step{.values = problem.graph.values, .ops = {}};
-  std::vector<ValueId> recomputed(choice.size());     // the newest value of each recompute
+  std::vector<ValueId> recomputed;  // the newest value of each recompute
+  for (const Recompute& recompute : problem.recomputes) recomputed.push_back(recompute.value);
   std::vector<OpId> place(problem.graph.ops.size());  // of each op in the step
   for (const RecomputedOp& next : sequence.ops()) {
     const bool in_forward = !next.is_recompute && next.index < problem.backward;

@@ -14,7 +14,8 @@ struct Recompute {
   enum Times : char {
     kNever,  // the value is kept
     kOnce,   // right before its first reader in backward, and kept until its last
-    kEach    // right before each op that reads it, a recompute perhaps, and freed after that op
+    kEach,   // right before each op that reads it, a recompute perhaps, and freed after that op
+    kLater   // kept for the first op of backward that needs it, then as kEach
   };
 
   ValueId value = 0;                 // owns bytes, is not resident and not kept
@@ -54,6 +55,7 @@ struct BudgetProblem {
   OpId backward = 0;                  // the first op that reads recomputed values
   std::vector<Recompute> recomputes;  // at most one a value
   bool recomputes_each = false;       // a value may be recomputed once per reader
+  bool recomputes_later = false;      // or, too, for all but the first
   std::vector<SmallerEngine> engines = {};
 };
 
@@ -87,6 +89,7 @@ class RecomputeSequence {
   };
 
   void add_inputs(const std::vector<ValueId>& inputs);
+  void read_kept(std::size_t op);
   bool lacks_input(OpId op, const RecomputeChoice& choice) const;
   Waiting waiting(std::size_t op, std::uint32_t recompute) const;
   std::size_t most_ops() const;
@@ -98,7 +101,9 @@ class RecomputeSequence {
   std::vector<std::uint32_t> inputs_;        // recomputes, by op that reads their values
   std::vector<std::uint32_t> first_;         // in inputs_, by op of the problem, then by recompute
   std::vector<RecomputedOp> ops_;
-  std::vector<char> at_hand_;  // by recompute
+  std::vector<char> at_hand_;             // by recompute
+  std::vector<char> kept_;                // by recompute: kLater, and forward's value is at hand
+  std::vector<std::uint32_t> read_kept_;  // of these, for the running op of backward
   std::vector<Waiting> stack_;
   std::vector<std::uint32_t> made_;  // kEach, for the ops on the stack
 };

@@ -150,8 +150,9 @@ py::dict order_text(const std::string& text, const std::string& algorithm,
 }
 
 // A step of which only the graph is known, as a problem of budgets: backward can recompute what any
-// op of forward wrote, by running that op once more. An op that made several values needs room
-// for all of them, so each of its recomputes counts the others as workspace.
+// op of forward wrote, by running that op once more. The search runs an op of several values once
+// for each that it needs, with the others as workspace. One run gives all of them, so in a bound
+// each has a share of the seconds and no room for the others.
 class RecomputedGraph {
  public:
   // `seconds` of each op; `backward` is its first op of backward. Throws GraphError if there are
@@ -159,13 +160,14 @@ class RecomputedGraph {
   RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward);
 
   const BudgetProblem& problem() const { return problem_; }
+  const BudgetProblem& relaxed() const { return relaxed_; }  // for bounds
   // Returns the ops that a choice runs again, one for each recompute, in the step's sequence.
   std::vector<OpId> recomputed_ops(const RecomputeChoice& choice) const;
 
  private:
   void add_recomputes(OpId op);
 
-  BudgetProblem problem_;
+  BudgetProblem problem_, relaxed_;
   std::vector<OpId> op_of_;  // by recompute
 };
 
@@ -174,7 +176,8 @@ RecomputedGraph::RecomputedGraph(StepGraph graph, std::vector<double> seconds, O
                .seconds = std::move(seconds),
                .backward = backward,
                .recomputes = {},
-               .recomputes_each = true} {
+               .recomputes_each = true,
+               .recomputes_later = true} {
   const std::size_t ops = problem_.graph.ops.size();
   if (problem_.seconds.size() != ops) {
     throw GraphError({.source = "seconds",
@@ -185,6 +188,7 @@ RecomputedGraph::RecomputedGraph(StepGraph graph, std::vector<double> seconds, O
     throw GraphError({.source = "backward",
                       .problem = fmt::format("got {}, expected at most {}", backward, ops)});
   }
+  relaxed_ = problem_;
   for (OpId op = 0; op < backward; ++op) add_recomputes(op);
 }
 
@@ -193,13 +197,21 @@ void RecomputedGraph::add_recomputes(OpId op) {
   const StepOp& made_by = graph.ops[op];
   std::uint64_t bytes = 0;
   for (const ValueId output : made_by.outputs) bytes += graph.values[output].bytes;
-  for (const ValueId output : made_by.outputs) {
-    const StepValue& value = graph.values[output];
-    if (value.resident || value.kept || value.bytes == 0 || made_by.inputs.empty()) continue;
-    problem_.recomputes.push_back({.value = output,
-                                   .inputs = made_by.inputs,
-                                   .workspace_bytes = made_by.workspace_bytes + bytes - value.bytes,
-                                   .seconds = problem_.seconds[op]});
+  for (std::size_t k = 0; k < made_by.outputs.size(); ++k) {
+    const StepValue& value = graph.values[made_by.outputs[k]];
+    if (value.resident || value.kept || value.bytes == 0) continue;
+    Recompute recompute{.value = made_by.outputs[k],
+                        .inputs = made_by.inputs,
+                        .workspace_bytes = made_by.workspace_bytes,
+                        .seconds = problem_.seconds[op]};
+    for (const InPlacePair& pair : made_by.in_place) {
+      if (static_cast<std::size_t>(pair.output) != k) continue;
+      recompute.in_place.push_back({.input = pair.input, .output = 0});
+    }
+    problem_.recomputes.push_back(recompute);
+    problem_.recomputes.back().workspace_bytes += bytes - value.bytes;
+    recompute.seconds /= static_cast<double>(made_by.outputs.size());
+    relaxed_.recomputes.push_back(std::move(recompute));
     op_of_.push_back(op);
   }
 }
@@ -224,8 +236,8 @@ py::list budget_text(const std::string& text, std::vector<double> seconds, OpId 
   const std::vector<Point> points =
       interruptible([=, graph = graph_from(text).graph](const std::stop_source& stop) mutable {
         const RecomputedGraph recomputed(std::move(graph), std::move(seconds), backward);
-        BudgetBound one_exit(recomputed.problem());
-        ChainBound bound(recomputed.problem(), one_exit);
+        BudgetBound one_exit(recomputed.relaxed());
+        ChainBound bound(recomputed.relaxed(), one_exit);
         std::vector<Point> found;
         for (const BudgetPoint& point : budget_curve(recomputed.problem())) {
           if (stop.stop_requested()) break;

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 BudgetProblem draw(std::uint64_t seed, int layers) {
   BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
-  problem.recomputes_each = true;
+  problem.recomputes_each = problem.recomputes_later = true;
   return problem;
 }
 
@@ -48,7 +48,7 @@ TEST(BudgetChecker, FindsWhatTheWalkFinds) {
     std::mt19937_64 random(seed);
     BudgetPoint point;
     for (std::size_t k = 0; k < problem.recomputes.size(); ++k) {
-      point.choice.push_back(static_cast<Recompute::Times>(random() % 3));
+      point.choice.push_back(static_cast<Recompute::Times>(random() % 4));
     }
     const BudgetWalk::Result result = BudgetWalk(problem).run(point.choice);
     point.peak = result.peak;
@@ -69,8 +69,8 @@ TEST(BudgetChecker, RefusesClaims) {
 TEST(BudgetChecker, RefusesChoices) {
   EXPECT_EQ(refusal([](auto& point) { point.choice.pop_back(); }),
             "the choice has 11 recomputes, but the problem has 12");
-  EXPECT_EQ(refusal([](auto& point) { point.choice[1] = static_cast<Recompute::Times>(3); }),
-            "the choice of recompute 1 is 3");
+  EXPECT_EQ(refusal([](auto& point) { point.choice[1] = static_cast<Recompute::Times>(4); }),
+            "the choice of recompute 1 is 4");
   // Each other choice has other seconds or another peak.
   EXPECT_NE(refusal([](auto& point) {
               for (auto& times : point.choice) times = Recompute::kNever;

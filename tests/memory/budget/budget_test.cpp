@@ -16,10 +16,12 @@
 namespace skyline {
 namespace {
 
-// The problem, with values recomputed for each reader in every other case.
+// The problem, with values recomputed for each reader in every other case, and for all but the
+// first in every fourth.
 BudgetProblem draw(std::uint64_t seed, int layers) {
   BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
   problem.recomputes_each = seed % 2 == 1;
+  problem.recomputes_later = seed % 4 == 1;
   return problem;
 }
 
@@ -52,6 +54,19 @@ TEST(RecomputedStep, MakesValuesAgainRightBeforeTheirFirstReader) {
   EXPECT_EQ(step.ops[4].inputs, step.ops[3].outputs);
   EXPECT_EQ(step.ops[5].inputs, (std::vector<ValueId>{3, step.ops[4].outputs[0]}));
   EXPECT_EQ(step.ops[6].inputs, (std::vector<ValueId>{4, step.ops[3].outputs[0]}));
+}
+
+// x is kept for y's recompute, which y_grad needs.
+TEST(RecomputedStep, KeepsValuesForTheFirstOpThatNeedsThem) {
+  BudgetProblem problem = chain_of_two();
+  problem.recomputes_each = problem.recomputes_later = true;
+  const StepGraph step = recomputed_step(problem, {Recompute::kLater, Recompute::kEach});
+  std::vector<std::string> names;
+  for (const StepOp& op : step.ops) names.push_back(op.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("x", "y", "z", "recompute", "y_grad", "recompute", "x_grad"));
+  EXPECT_EQ(step.ops[3].inputs, std::vector<ValueId>{1});
+  EXPECT_EQ(step.ops[6].inputs, (std::vector<ValueId>{4, step.ops[5].outputs[0]}));
 }
 
 TEST(RecomputedStep, KeepsWhatARecomputeReads) {

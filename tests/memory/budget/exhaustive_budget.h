@@ -49,7 +49,9 @@ class ExhaustiveBudget {
     problem.engines.clear();
     BudgetWalk walk(problem);
     RecomputeChoice choice(problem.recomputes.size());
-    const Recompute::Times most = problem.recomputes_each ? Recompute::kEach : Recompute::kOnce;
+    const Recompute::Times most = problem.recomputes_later  ? Recompute::kLater
+                                  : problem.recomputes_each ? Recompute::kEach
+                                                            : Recompute::kOnce;
     do {
       const BudgetWalk::Result result = walk.run(choice);
       const double seconds = slower + result.extra_seconds;

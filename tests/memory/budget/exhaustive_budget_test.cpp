@@ -77,13 +77,14 @@ struct Nearness {
   }
 };
 
-Nearness nearness(int layers, bool recomputes_each, bool has_engines = false) {
+Nearness nearness(int layers, Recompute::Times most, bool has_engines = false) {
   Nearness near;
   for (const std::uint64_t seed : seeds(300)) {
     SCOPED_TRACE(seed);
     RandomBudgetProblem random(seed);
     BudgetProblem problem = has_engines ? random.draw_with_engines(layers) : random.draw(layers);
-    problem.recomputes_each = recomputes_each;
+    problem.recomputes_each = most >= Recompute::kEach;
+    problem.recomputes_later = most >= Recompute::kLater;
     near.add(problem);
   }
   near.print();
@@ -91,21 +92,28 @@ Nearness nearness(int layers, bool recomputes_each, bool has_engines = false) {
 }
 
 TEST(ExhaustiveBudget, IsBetweenBoundAndCurve) {
-  const Nearness near = nearness(9, false);
+  const Nearness near = nearness(9, Recompute::kOnce);
   EXPECT_GT(near.share(near.reached), 0.9);
   EXPECT_LT(near.share(near.missed), 0.03);
   EXPECT_GT(near.share(near.proved), 0.2);
 }
 
 TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithRecomputesForEachReader) {
-  const Nearness near = nearness(6, true);
+  const Nearness near = nearness(6, Recompute::kEach);
+  EXPECT_GT(near.share(near.reached), 0.9);
+  EXPECT_LT(near.share(near.missed), 0.03);
+  EXPECT_GT(near.share(near.proved), 0.2);
+}
+
+TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithValuesKeptForTheirFirstReader) {
+  const Nearness near = nearness(5, Recompute::kLater);
   EXPECT_GT(near.share(near.reached), 0.9);
   EXPECT_LT(near.share(near.missed), 0.03);
   EXPECT_GT(near.share(near.proved), 0.2);
 }
 
 TEST(ExhaustiveBudget, IsBetweenBoundAndCurveWithSmallerEngines) {
-  const Nearness near = nearness(4, false, true);
+  const Nearness near = nearness(4, Recompute::kOnce, true);
   EXPECT_GT(near.share(near.reached), 0.9);
   EXPECT_LT(near.share(near.missed), 0.03);
   EXPECT_GT(near.share(near.proved), 0.2);

@@ -1,5 +1,6 @@
 """Tests of skyline.order and skyline.budget."""
 
+import heapq
 import itertools
 import json
 import random
@@ -45,6 +46,65 @@ def peak_of(graph, order):
         done.add(i)
         alive = {tensor for tensor in alive if not readers[tensor] <= done}
     return peak
+
+
+def step_of_two_values(seed):
+    """Returns a step whose ops of forward write one or two values, some in place, and its seconds."""
+    source, tensors, ops = random.Random(seed), [], []
+
+    def values(count):
+        tensors.extend({"bytes": source.randint(1, 9)} for _ in range(count))
+        return list(range(len(tensors) - count, len(tensors)))
+
+    made = []
+    for i in range(4):
+        inputs = sorted(set(source.sample(made, min(len(made), source.randint(0, 2)))))
+        outputs = values(source.randint(1, 2))
+        pairs = [[0, 0]] if inputs and source.random() < 0.4 else []
+        if pairs:
+            tensors[outputs[0]]["bytes"] = tensors[inputs[0]]["bytes"]
+        ops.append(op(f"forward {i}", inputs, outputs, phase="forward", in_place=pairs))
+        made += outputs
+    for i in range(4):
+        read = sorted(set(source.sample(made, source.randint(1, 2)) + ops[-1]["outputs"][:1]))
+        ops.append(op(f"backward {i}", read, values(1), phase="backward",
+                      workspace=source.choice([0, 5])))
+    return skyline.StepGraph(tensors, ops), [source.randint(1, 9) for _ in ops]
+
+
+def least_seconds(graph, seconds, most_bytes):
+    """Returns the least extra seconds within the bytes, of any order and any recomputes of forward:
+    Dijkstra's algorithm over what was done and what is alive."""
+    def size(values):
+        return sum(graph.tensors[value]["bytes"] for value in values)
+
+    queue, known, everything = [(0, 0, (), ())], set(), tuple(range(len(graph.ops)))
+    number = itertools.count()
+    while queue:
+        spent, _, done, alive = heapq.heappop(queue)
+        if done == everything:
+            return spent
+        if (done, alive) in known:
+            continue
+        known.add((done, alive))
+        for i, row in enumerate(graph.ops):
+            again = i in done
+            if not set(row["inputs"]) <= set(alive) or (again and row["phase"] == "backward"):
+                continue
+            new = set(row["outputs"]) - set(alive)
+            over = {row["outputs"][o] for _, o in row.get("in_place", ())} & new
+            replaced = {row["inputs"][p] for p, o in row.get("in_place", ())
+                        if row["outputs"][o] in over}
+            for gone, free in ((set(), set()), (replaced, over)):
+                if size(set(alive) | (new - free)) + row.get("workspace", 0) > most_bytes:
+                    continue
+                heapq.heappush(queue, (spent + again * seconds[i], next(number),
+                                       tuple(sorted({*done, i})),
+                                       tuple(sorted((set(alive) - gone) | new))))
+        for value in alive:
+            heapq.heappush(queue, (spent, next(number), done,
+                                   tuple(other for other in alive if other != value)))
+    return float("inf")
 
 
 class Order(unittest.TestCase):
@@ -119,6 +179,26 @@ class Budget(unittest.TestCase):
         self.assertTrue(set(found.point.recomputed) <= set(range(6)))
         self.assertLessEqual(found.point.bound_seconds, found.point.extra_seconds + 1e-9)
         self.assertGreater(found.point.bound_seconds, 0)
+
+    def test_ops_without_inputs_run_again(self):
+        # The large value is read at both ends, and made of nothing.
+        ops = [op("weight", [], [0], phase="forward"), op("layer", [0], [1], phase="forward"),
+               op("loss", [1], [2], phase="backward"),
+               op("gradient", [1, 2], [3], phase="backward", workspace=60),
+               op("last", [0, 3], [4], phase="backward")]
+        graph = skyline.StepGraph([{"bytes": n} for n in (90, 50, 1, 50, 1)], ops)
+        kept = skyline.budget(graph, 10_000, [3, 1, 1, 1, 1]).point.peak
+        found = skyline.budget(graph, kept - 90, [3, 1, 1, 1, 1]).point
+        self.assertEqual((found.recomputed, found.extra_seconds), ([0], 3))
+        self.assertAlmostEqual(found.bound_seconds, 3)
+
+    def test_no_bound_exceeds_what_any_step_takes(self):
+        for seed in range(60):
+            graph, seconds = step_of_two_values(seed)
+            for point in skyline.budget(graph, 10_000, seconds).curve:
+                least = least_seconds(graph, seconds, point.peak)
+                self.assertLessEqual(point.bound_seconds, least + 1e-6, seed)
+                self.assertGreaterEqual(point.extra_seconds, least - 1e-6, seed)
 
     def test_the_curve_trades_bytes_for_seconds(self):
         curve = skyline.budget(network(8), 10_000, [1] * 16).curve

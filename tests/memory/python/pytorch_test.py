@@ -302,6 +302,19 @@ class StepGraphOf(unittest.TestCase):
         self.assertEqual(len(named(graph, "input")[0]["outputs"]), 1)
         self.assertEqual(len(named(graph, "mul")[0]["inputs"]), 1)
 
+    def test_casts_of_weights_are_recomputed(self):
+        def cast(layers, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return layers(x)
+
+        graph = step_graph_of(lambda_of(cast, nn.Sequential(*[nn.Linear(64, 64) for _ in range(4)])),
+                              torch.zeros(512, 64))
+        casts = {i for i, op in enumerate(graph.ops)
+                 if op["name"] == "_to_copy" and op["phase"] == "forward" and not op["inputs"]}
+        curve = skyline.budget(graph, graph.eager_peak, [1e-3] * len(graph.ops)).curve
+        self.assertGreater(len(curve), 1)
+        self.assertTrue(any(casts & set(point.recomputed) for point in curve))
+
     def test_a_budget_recomputes_ops_of_forward(self):
         graph = step_graph_of(Residual(), IMAGES)
         found = skyline.budget(graph, graph.eager_peak * 9 // 10, [1] * len(graph.ops))
