@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -51,7 +52,7 @@ std::optional<std::string_view> binary_unit(std::string_view unit) {
   throw UsageError(fmt::format("invalid size '{}': {}", text, why));
 }
 
-// Returns number · unit, exactly. `fraction` holds the digits after the point.
+// Returns number · unit, rounded down. `fraction` holds the digits after the point.
 std::uint64_t scaled(std::string_view text, std::string_view whole, std::string_view fraction,
                      std::uint64_t unit) {
   // 128 bits hold 2^63 · 10 as well as 2^50 · 10^18.
@@ -68,7 +69,7 @@ std::uint64_t scaled(std::string_view text, std::string_view whole, std::string_
     numerator = numerator * 10 + static_cast<Wide>(digit - '0');
     denominator *= 10;
   }
-  if (numerator * unit % denominator != 0) refuse(text, "it is not a whole number of bytes");
+  if (unit == 1 && numerator % denominator != 0) refuse(text, "it is not a whole number of bytes");
   bytes += numerator * unit / denominator;
   if (bytes > kLargest) refuse(text, "it is above 2^63 - 1 bytes");
   return static_cast<std::uint64_t>(bytes);
@@ -98,7 +99,9 @@ std::uint64_t parse_bytes(std::string_view text) {
   refuse(text, fmt::format("unknown unit '{}'; known are: B, KiB, MiB, GiB, TiB, PiB", unit));
 }
 
-std::string format_bytes(std::uint64_t bytes) {
+namespace {
+
+std::string rounded(std::uint64_t bytes, bool up) {
   std::size_t unit = 0;
   double value = static_cast<double>(bytes);
   // 1023.95 would round to "1024".
@@ -106,13 +109,20 @@ std::string format_bytes(std::uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  std::string number = fmt::format("{:.{}f}", value, value >= 999.95 ? 0 : value >= 99.995 ? 1 : 2);
+  const int digits = value >= 999.95 ? 0 : value >= 99.995 ? 1 : 2;
+  if (up) value = std::ceil(value * std::pow(10, digits)) / std::pow(10, digits);
+  std::string number = fmt::format("{:.{}f}", value, digits);
   if (number.find('.') != std::string::npos) {
     while (number.back() == '0') number.pop_back();
     if (number.back() == '.') number.pop_back();
   }
   return fmt::format("{} {}", number, kUnits[unit]);
 }
+
+}  // namespace
+
+std::string format_bytes(std::uint64_t bytes) { return rounded(bytes, false); }
+std::string format_bytes_up(std::uint64_t bytes) { return rounded(bytes, true); }
 
 std::string format_bytes_both(std::uint64_t bytes) {
   return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);

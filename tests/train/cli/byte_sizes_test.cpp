@@ -28,12 +28,13 @@ TEST(ParseBytes, TakesBinaryUnitsInAnyCase) {
   EXPECT_EQ(parse_bytes("4096PiB"), std::uint64_t{1} << 62);
 }
 
-TEST(ParseBytes, TakesFractionsThatAreWholeBytes) {
+TEST(ParseBytes, RoundsFractionsOfAUnitDown) {
   EXPECT_EQ(parse_bytes("1.5GiB"), 1610612736u);
   EXPECT_EQ(parse_bytes("0.5KiB"), 512u);
   EXPECT_EQ(parse_bytes("1.0B"), 1u);
   EXPECT_EQ(parse_bytes("0.0009765625KiB"), 1u);
-  EXPECT_EQ(refusal("0.3KiB"), "invalid size '0.3KiB': it is not a whole number of bytes");
+  EXPECT_EQ(parse_bytes("0.3KiB"), 307u);
+  EXPECT_EQ(parse_bytes("15.68MiB"), 16441671u);
   EXPECT_EQ(refusal("1.5"), "invalid size '1.5': it is not a whole number of bytes");
 }
 
@@ -54,6 +55,15 @@ TEST(ParseBytes, RefusesMoreThan63Bits) {
   for (const char* text : {"9223372036854775808", "8192PiB", "8191.9999PiB1",
                            "99999999999999999999", "340282366920938463463374607431768211457"}) {
     EXPECT_THROW(parse_bytes(text), UsageError) << text;
+  }
+}
+
+TEST(FormatBytes, RoundedUpIsEnough) {
+  EXPECT_EQ(format_bytes_up(8388608), "8 MiB");
+  EXPECT_EQ(format_bytes_up(8388609), "8.01 MiB");
+  for (std::uint64_t bytes = 1; bytes < std::uint64_t{1} << 60; bytes = bytes * 7 / 5 + 1) {
+    EXPECT_GE(parse_bytes(format_bytes_up(bytes)), bytes);
+    EXPECT_LE(parse_bytes(format_bytes_up(bytes)), bytes + bytes / 99 + 1);
   }
 }
 

@@ -135,5 +135,28 @@ TEST(DocumentedPages, SayHowTheProgramIsFoundBeforeTheyNameIt) {
               HasSubstr("export PATH=$PWD/build/release/train:\\$PATH"));
 }
 
+// A link, or a path that begins with a room: from the page's folder or from the root.
+TEST(DocumentedPages, NameFilesThatExist) {
+  std::vector<fs::path> pages = {source("README.md")};
+  std::string rooms;
+  for (const char* room : {"data", "framework", "layers", "memory", "models", "tests", "train"}) {
+    rooms += (rooms.empty() ? "" : "|") + std::string(room);
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(source(room))) {
+      if (entry.path().extension() == ".md") pages.push_back(entry.path());
+    }
+  }
+  std::size_t named = 0;
+  for (const fs::path& page : pages) {
+    for (const std::string& file :
+         matches(read_file(page),
+                 "\\]\\(([\\w./-]+)(?:#[^)]*)?\\)|[\\s`(]((?:" + rooms + ")/[\\w./-]*\\w)")) {
+      ++named;
+      EXPECT_TRUE(fs::exists(source(file)) || fs::exists(page.parent_path() / file))
+          << page << " names " << file;
+    }
+  }
+  EXPECT_GT(named, 100u);
+}
+
 }  // namespace
 }  // namespace skyline

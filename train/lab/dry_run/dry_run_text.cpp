@@ -84,7 +84,7 @@ std::string budgets_text(const DryRunResult& answer) {
   Table table({{"memory"}, {"share"}, {"longer by"}, {"at least"}});
   const std::uint64_t most = answer.budgets.front().bytes;
   for (const BudgetStep& step : answer.budgets) {
-    table.add_row({format_bytes(step.bytes), percent_of(step.bytes, most, 1),
+    table.add_row({format_bytes_up(step.bytes), percent_of(step.bytes, most, 1),
                    percent(step.overhead), percent(step.bound)});
   }
   return table.str() + "seconds " + answer.question.seconds.source + "\n\n";
@@ -194,7 +194,10 @@ std::string allocators_text(const DryRunResult& answer) {
   }
   return table.str() +
          "reserved: the most taken from a device without limit, resident memory "
-         "included\n";
+         "included\n" +
+         (answer.question.program.mode == Mode::kTraining
+              ? "network-wise reserves more in a run: an evaluation widens its slots\n"
+              : "");
 }
 
 std::string too_large_text(const DryRunResult& answer) {
