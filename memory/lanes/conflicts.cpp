@@ -34,7 +34,9 @@ std::vector<OpId> users_of_bytes(const SimulatedStep& step, const Plan& plan, co
   };
   std::vector<OpId> users;
   for (std::size_t early = 0; early < block; ++early) {
-    if (plan.offsets[early] >= end(block) || plan.offsets[block] >= end(early)) continue;
+    if (std::max(plan.offsets[early], plan.offsets[block]) >= std::min(end(early), end(block))) {
+      continue;
+    }
     users.insert(users.end(), ops.last[early].begin(), ops.last[early].end());
   }
   return users;

@@ -184,7 +184,8 @@ class LaneCheck {
   // Cells of blocks are in the sequence of requests.
   void add_demands_of_sharing(std::size_t early, std::size_t late) {
     const Cell &used = step_.cells()[early], &taken = step_.cells()[late];
-    if (!used.block || !taken.block || used.begin >= taken.end || taken.begin >= used.end) return;
+    if (!used.block || !taken.block) return;
+    if (std::max(used.begin, taken.begin) >= std::min(used.end, taken.end)) return;
     for (const Use& use : used.uses) demands_[taken.requester].push_back({use.op, early, late});
     if (!used.kept || !kept_fault_.reason.empty()) return;
     kept_fault_ = {.reason = fmt::format("{}, which is kept, and {} {}", used.name, taken.name,

@@ -129,8 +129,7 @@ class Interleavings {
       }
       for (; use != step.uses.end() && use->op == id; ++use) {
         const std::size_t begin = plan.offsets[use->block];
-        const std::size_t end =
-            begin + step.trace.blocks[use->block].bytes;
+        const std::size_t end = begin + step.trace.blocks[use->block].bytes;
         if (use->kind == BlockUse::Kind::kRead) {
           op.reads.push_back({begin, end, block[use->block], use->block});
           continue;
@@ -151,8 +150,7 @@ class Interleavings {
       for (std::size_t k = 0; k < in_block.size(); ++k) {
         const std::size_t begin = plan.offsets[k];
         if (in_block[k] != owner) continue;
-        kept_.push_back(
-            {begin, begin + step.trace.blocks[k].bytes, block[k], k});
+        kept_.push_back({begin, begin + step.trace.blocks[k].bytes, block[k], k});
       }
     }
     for (ValueId value = 0; value < graph.values.size(); ++value) {

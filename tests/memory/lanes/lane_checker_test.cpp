@@ -65,8 +65,7 @@ struct LaneCase {
     plan.offsets[random.below(plan.offsets.size())] = random.below(plan.peak + 1);
     const Trace trace = simulate(graph);
     for (std::size_t block = 0; block < trace.size(); ++block) {
-      plan.peak = std::max(
-          plan.peak, plan.offsets[block] + trace.blocks[block].bytes);
+      plan.peak = std::max(plan.peak, plan.offsets[block] + trace.blocks[block].bytes);
     }
   }
 };
