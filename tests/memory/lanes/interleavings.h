@@ -32,7 +32,7 @@ class Interleavings {
   }
 
   void start() {
-    state_ = {.memory = std::vector<Content>(resident_begin_ + residents_, kPoison)};
+    state_ = {.memory = std::vector<Content>(resident_begin_ + residents_ + blocks_, kPoison)};
     std::fill_n(state_.memory.begin() + static_cast<std::ptrdiff_t>(resident_begin_), residents_,
                 kInitial);
     is_bad_ = false;
@@ -113,6 +113,13 @@ class Interleavings {
     Content next = kInitial + 1;
     auto use = step.uses.begin();
     residents_ = graph.values.size();
+    blocks_ = blocks;
+    // A block without bytes has a place of its own, behind the resident values.
+    const auto range_of = [&](std::size_t k) {
+      const std::size_t bytes = step.trace.blocks[k].bytes;
+      const std::size_t begin = bytes > 0 ? plan.offsets[k] : resident_begin_ + residents_ + k;
+      return std::pair(begin, begin + std::max<std::size_t>(bytes, 1));
+    };
     for (OpId id = 0; id < graph.ops.size(); ++id) {
       Op& op = ops_[id];
       const auto place_of = [&](ValueId value) { return resident_begin_ + value; };
@@ -128,8 +135,7 @@ class Interleavings {
         next += 2;
       }
       for (; use != step.uses.end() && use->op == id; ++use) {
-        const std::size_t begin = plan.offsets[use->block];
-        const std::size_t end = begin + step.trace.blocks[use->block].bytes;
+        const auto [begin, end] = range_of(use->block);
         if (use->kind == BlockUse::Kind::kRead) {
           op.reads.push_back({begin, end, block[use->block], use->block});
           continue;
@@ -148,9 +154,9 @@ class Interleavings {
       const ValueId owner = graph.values[value].storage;
       if (!graph.values[value].kept) continue;
       for (std::size_t k = 0; k < in_block.size(); ++k) {
-        const std::size_t begin = plan.offsets[k];
         if (in_block[k] != owner) continue;
-        kept_.push_back({begin, begin + step.trace.blocks[k].bytes, block[k], k});
+        const auto [begin, end] = range_of(k);
+        kept_.push_back({begin, end, block[k], k});
       }
     }
     for (ValueId value = 0; value < graph.values.size(); ++value) {
@@ -207,7 +213,7 @@ class Interleavings {
   }
 
   std::vector<Op> ops_;
-  std::size_t resident_begin_, residents_ = 0;
+  std::size_t resident_begin_, residents_ = 0, blocks_ = 0;
   std::vector<Access> kept_;  // what must be there at the end
   State state_;
   bool is_bad_ = false;
