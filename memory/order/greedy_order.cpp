@@ -238,7 +238,12 @@ std::vector<OpId> greedy_order_from_end(const OrderProblem& problem) {
 }
 
 std::vector<OpId> delayed(const OrderProblem& problem, const std::vector<OpId>& order) {
-  const Greedy::Rule rule{.forwards = false, .follow = true, .level = order_peak(problem, order)};
+  return delayed(problem, order, order_peak(problem, order));
+}
+
+std::vector<OpId> delayed(const OrderProblem& problem, const std::vector<OpId>& order,
+                          std::uint64_t level) {
+  const Greedy::Rule rule{.forwards = false, .follow = true, .level = level};
   return reversed(Greedy(problem, reversed(order), rule).run());
 }
 

@@ -24,7 +24,12 @@ std::vector<OpId> greedy_order_from_end(const OrderProblem& problem);
 // sequence of `order`. The peak does not rise. So a gradient of a weight that is larger than what
 // it is made of waits for the end, and the terms of a sum of gradients (tied weights, the steps of
 // a recurrent layer, micro-batches) wait for their sum. O(n log n).
+//
+// With a level below the peak of `order`, an op is taken back at once only if it fits under the
+// level, or under what others need anyway: those that need more run earlier. The peak may rise.
 std::vector<OpId> delayed(const OrderProblem& problem, const std::vector<OpId>& order);
+std::vector<OpId> delayed(const OrderProblem& problem, const std::vector<OpId>& order,
+                          std::uint64_t level);
 
 // The mirror image: each op that lowers the live bytes runs at once. O(n log n).
 std::vector<OpId> advanced(const OrderProblem& problem, const std::vector<OpId>& order);

@@ -24,10 +24,13 @@ struct Stage {
 constexpr std::uint64_t kStatesPerFlow = 32;
 constexpr Stage kStages[] = {{512, 1}, {8192, 4}, {kUnlimited, 64}};
 
+bool is_limited(const OrderOptions& options) {
+  return options.time_limit_seconds || options.state_limit;
+}
+
 OrderEffort effort_of(const OrderOptions& options) {
-  const bool limited = options.time_limit_seconds || options.state_limit;
   return {.states = options.state_limit.value_or(kUnlimited),
-          .runs = limited ? kUnlimited : kDefaultOrderRuns,
+          .runs = is_limited(options) ? kUnlimited : kDefaultOrderRuns,
           .deadline = deadline_in(options.time_limit_seconds, options.stop)};
 }
 
@@ -39,6 +42,7 @@ class Solver {
         bound_(problem_),
         search_(problem_),
         effort_(effort_of(options)),
+        limited_(is_limited(options)),
         most_flows_(options.state_limit ? *options.state_limit / kStatesPerFlow : kUnlimited) {}
 
   void consider(const std::vector<OpId>& order) {
@@ -72,6 +76,20 @@ class Solver {
     if (peak() != before) bound_peak();
   }
 
+  // Delays ops under lower and lower levels. Those of many independent gradients that need the most
+  // while they run then come before all that are kept exist.
+  void delay_below_peak() {
+    constexpr int kHalvings = 8;
+    const std::uint64_t before = peak();
+    std::uint64_t low = lower_bound_, high = peak();
+    for (int i = 0; i < kHalvings && low < high; ++i) {
+      const std::uint64_t level = low + (high - low) / 2;
+      consider(delayed(problem_, program_sequence(problem_), level));
+      (peak() <= level ? high : low) = peak() <= level ? peak() : level + 1;
+    }
+    if (peak() != before) bound_peak();
+  }
+
   // Delays what raises the live bytes and advances what lowers them, in several orders.
   void refine_rules() {
     const std::uint64_t before = peak();
@@ -98,9 +116,17 @@ class Solver {
   void search(std::span<const Stage> stages) {
     bool narrowed = true;
     while (narrowed && !proved() && !out_of_effort()) {
+      if (is_near()) {
+        effort_.runs = std::min(effort_.runs, kDefaultOrderRuns / 8);
+        most_flows_ = std::min(most_flows_, (std::uint64_t{1} << 20) / problem_.ops.size());
+      }
       narrowed = std::ranges::any_of(stages, [this](const Stage& stage) { return narrow(stage); });
     }
   }
+
+  // Whether the gap is less than a thousandth. Without limits it is then worth some tenths of a
+  // second.
+  bool is_near() const { return !limited_ && peak() - lower_bound_ < lower_bound_ / 1000; }
 
   // Proves as much of the bound as a region can.
   void certify() {
@@ -233,7 +259,8 @@ class Solver {
   RegionBound bound_;
   OrderSearch search_;
   OrderEffort effort_;
-  const std::uint64_t most_flows_;    // of one proof
+  const bool limited_;
+  std::uint64_t most_flows_;          // of one proof
   std::vector<OpId> order_;           // the best so far
   std::vector<std::uint64_t> bytes_;  // during each op of it
   std::uint64_t lower_bound_ = 0;
@@ -275,12 +302,15 @@ OrderAnswer optimal_order(const StepGraph& graph, const OrderOptions& options) {
   solver.bound_peak();
   // Late orders pay where values are kept. Other steps are searched briefly before they get more
   // orders.
-  if (!solver.proved() && solver.keeps_values()) solver.consider_late();
+  if (!solver.proved() && solver.keeps_values()) {
+    solver.consider_late();
+    solver.delay_below_peak();
+  }
   solver.search(std::span(kStages).first(1));
   if (!solver.proved()) solver.refine_rules();
   solver.search(kStages);
   if (!solver.proved()) {
-    solver.raise_bound_by_regions();
+    if (!solver.is_near()) solver.raise_bound_by_regions();
     for (const OrderEntry& other : order_algorithms()) {
       if (other.function != optimal_order) solver.consider(other.function(graph, options).order);
     }

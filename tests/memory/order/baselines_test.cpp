@@ -191,6 +191,22 @@ TEST(Late, DelaysOnlyWhatRaisesTheBytes) {
               ElementsAre(0, 2, 3, 1, 4, 5));
 }
 
+// All gradients wait for the end, where one that needs 30 bytes has no room beside the others,
+// which are 210 with it. The one that needs 10 has.
+TEST(Late, DelaysUnderALevelWhatFits) {
+  GraphBuilder b;
+  std::vector<ValueId> inputs, gradients;
+  for (const std::uint64_t bytes : {10, 30, 60}) inputs.push_back(b.value(bytes));
+  for (const std::uint64_t bytes : {50, 70, 90}) gradients.push_back(b.value(bytes, true));
+  b.op("load", {}, inputs);
+  for (const std::size_t k : {0, 1, 2}) b.op("gradient", {inputs[k]}, {gradients[k]});
+  const OrderProblem problem = order_problem(b.graph, {});
+  const std::vector<OpId> program = program_sequence(problem);
+  EXPECT_EQ(order_peak(problem, program), 270u);
+  EXPECT_EQ(order_peak(problem, delayed(problem, program)), 240u);
+  EXPECT_EQ(order_peak(problem, delayed(problem, program, 220)), 220u);
+}
+
 // Kept and unread values, in-place pairs, control edges, ops without outputs, all values kept.
 TEST(Late, DelayingAndAdvancingRaiseNoPeak) {
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
