@@ -33,6 +33,11 @@ std::vector<std::size_t> ascending_order(std::size_t size);
 struct BatchShare {
   std::size_t rank = 0;
   std::size_t ranks = 1;
+
+  // Returns the position of the next of its batches.
+  BatchPosition after(BatchPosition position, std::size_t batches_per_epoch) const {
+    return within_epoch({position.epoch, position.batch + ranks}, batches_per_epoch);
+  }
 };
 
 // How samples are cut into batches.

@@ -210,8 +210,7 @@ void Loader::open(Pending& pending) {
   batch.labels.resize(batch.size);
   const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(first);
   pending.indices.assign(begin, begin + static_cast<std::ptrdiff_t>(batch.size));
-  position_ =
-      within_epoch({position_.epoch, position_.batch + options_.share.ranks}, batches_per_epoch_);
+  position_ = options_.share.after(position_, batches_per_epoch_);
 }
 
 // Several threads read samples of one batch; each sample has its own place in it.

@@ -7,10 +7,12 @@
 #include "framework/lanes/step_lanes.h"
 #include "framework/ranks/rank_group.h"
 #include "train/decide/decide.h"
-#include "train/images/image_workload.h"
+#include "train/decide/live_parts.h"
+#include "train/options/train_options.h"
+#include "train/run/model_run.h"
 #include "train/run/now_seconds.h"
 #include "train/run/use_threads.h"
-#include "train/translation/translation_workload.h"
+#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -23,8 +25,7 @@ constexpr double kTimedSeconds = 0.5;
 
 std::unique_ptr<Workload> make_workload(const TrainOptions& options, const LiveParts& live,
                                         Console& console) {
-  if (translates(options)) return std::make_unique<TranslationWorkload>(options, live, console);
-  return std::make_unique<ImageWorkload>(options, live, console);
+  return (translates(options) ? translation_workload : image_workload)(options, live, console);
 }
 
 class WorkloadProbe final : public StepProbe {
@@ -50,7 +51,7 @@ class WorkloadProbe final : public StepProbe {
     for (int step = 1; step <= kUntimedSteps + kMostTimedSteps; ++step) {
       const double started = now_seconds();
       run->next();
-      run->step({.learning_rate = 0, .step = step});
+      run->train_step({.learning_rate = 0, .step = step});
       if (step <= kUntimedSteps) continue;
       const double seconds = now_seconds() - started;
       least = std::min(seconds, least);
@@ -67,6 +68,11 @@ class WorkloadProbe final : public StepProbe {
 };
 
 }  // namespace
+
+std::unique_ptr<ModelRun> Workload::on(const StepDecisions& decisions, const MemoryOptions& memory,
+                                       Mode mode) {
+  return on(decisions, memory, mode, {});
+}
 
 DecidedWorkload decided_workload(const TrainOptions& options, const LiveParts& live,
                                  Console& console) {

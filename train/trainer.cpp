@@ -11,14 +11,11 @@
 #include "memory/machine/machine_memory.h"
 #include "train/checkpoints/initial_weights.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/cli.h"
 #include "train/decide/decide.h"
 #include "train/optimizers/optimizer.h"
 #include "train/options/memory_options.h"
-#include "train/ranks/leader_and_follower.h"
 #include "train/run/divergence.h"
 #include "train/run/now_seconds.h"
-#include "train/state/shared_state.h"
 #include "train/state/training_state.h"
 
 namespace skyline {
@@ -234,8 +231,8 @@ LoggedStep Trainer::timed_step() {
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
   try {
-    step.loss =
-        run_->step({.learning_rate = static_cast<float>(step.learning_rate), .step = step.number});
+    step.loss = run_->train_step(
+        {.learning_rate = static_cast<float>(step.learning_rate), .step = step.number});
   } catch (const LossNotFinite& error) {
     // Repeats the forward pass, so it needs the random stream from before the step.
     throw explain_divergence(*run_, random, step.number, error);

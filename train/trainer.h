@@ -18,7 +18,6 @@
 #include "train/options/train_options.h"
 #include "train/ranks/leader_and_follower.h"
 #include "train/run/memory_summary.h"
-#include "train/run/process_summary.h"
 #include "train/run/training_log.h"
 #include "train/run_folder/run_directory.h"
 #include "train/workload.h"
@@ -100,7 +99,7 @@ class Trainer {
   double mean_loss() const;
   std::string evaluation_text() const;
   nlohmann::ordered_json metric(const std::string& name) const;
-  // Adds the step's graph, its order, its story and its sums over the ranks.
+  // Adds the step's graph, its order and its story.
   void add_order(RunSummary& summary, const DryRunFacts& step);
   CommandResult result(int exit_code);
   RunFigures result_figures(double loss, bool interrupted) const;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "framework/ranks/rank_group.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/cli.h"
@@ -169,13 +168,6 @@ void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
                                 options_.step.in_place, run_->resident_bytes());
   summary.order = step_order_view(step, options_.step);
   summary.story = model_story(step.step, summary.trace, options_);
-  if (!live_.group) return;
-  const RankGroup::Seconds seconds = live_.group->seconds();
-  summary.ranks = {.ranks = live_.group->ranks(),
-                   .sums = {},
-                   .sum_seconds = seconds.working,
-                   .wait_seconds = seconds.waiting};
-  if (summary.story) summary.ranks->sums = bucket_sums(step.step.graph, *summary.story);
 }
 
 CommandResult Trainer::result(int exit_code) {
@@ -208,6 +200,9 @@ CommandResult Trainer::result(int exit_code) {
   summary.steps = log_->chart();
   summary.step_seconds = log_->step_seconds_median(decided_.decisions.warmup_steps);
   add_order(summary, longest);
+  const std::optional<RankLane> ranks = leader_.lane(
+      longest.step.graph, summary.story ? std::span(summary.story->uses) : std::span<BlockUse>());
+  if (ranks) summary.parts.emplace_back("ranks", value_of(*ranks));
   const std::string evaluation = evaluation_text();
   // Skips the leading ", ".
   if (!evaluation.empty()) summary.facts.push_back({"evaluation", evaluation.substr(2)});
@@ -219,7 +214,7 @@ CommandResult Trainer::result(int exit_code) {
   RunFigures figures = result_figures(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
   figures.trace_recorded = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
-  figures.ranks = summary.ranks;
+  figures.ranks = ranks;
   figures.of_data = workload().results(decided_.decisions);
   if (options_.memory.policy != ShapePolicy::kUpperBound || session() == nullptr) {
     figures.of_data.longest_batch.reset();  // no plan was made for it
@@ -231,9 +226,9 @@ CommandResult Trainer::result(int exit_code) {
                              directory_->path().string());
   result.text += fmt::format("data wait: {:.3f} s (first batch), {:.3f} s (rest)\n",
                              log_->first_wait_seconds(), log_->later_wait_seconds());
-  if (summary.ranks && options_.memory.device == "cpu") {
+  if (ranks && options_.memory.device == "cpu") {
     result.text += fmt::format("sums over ranks: {:.3f} s, of which steps waited {:.3f} s\n",
-                               summary.ranks->sum_seconds, summary.ranks->wait_seconds);
+                               ranks->sum_seconds, ranks->wait_seconds);
     result.text += fmt::format("ranks computed {:.3f} s to {:.3f} s: {}\n",
                                std::ranges::min(leader_.seconds()),
                                std::ranges::max(leader_.seconds()), leader_.slowest_rank());

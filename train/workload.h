@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +81,12 @@ class Workload {
  protected:
   DataFacts facts_;  // set by constructors
 };
+
+// The two workloads. `options` must be resolved; the console outlives the workload.
+std::unique_ptr<Workload> image_workload(const TrainOptions& options, const LiveParts& live,
+                                         Console& console);
+std::unique_ptr<Workload> translation_workload(const TrainOptions& options, const LiveParts& live,
+                                               Console& console);
 
 // A workload, and what was decided for its steps.
 struct DecidedWorkload {

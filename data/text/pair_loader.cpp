@@ -138,8 +138,7 @@ PairBatch PairLoader::next() {
   PairBatch batch =
       make_pair_batch(data_, std::span(order_).subspan(first, size), options_.reverse_source);
   batch.position = position_;
-  position_ =
-      within_epoch({position_.epoch, position_.batch + options_.share.ranks}, batches_per_epoch_);
+  position_ = options_.share.after(position_, batches_per_epoch_);
   return batch;
 }
 

@@ -66,7 +66,7 @@ bool OpenRequests::finished(RankTransport& transport) {
   return open_.empty();
 }
 
-RankShare share_of_tensor(std::size_t size, const RankPlace& place) {
+RankShare share_of_tensor(std::size_t size, const RankOf& place) {
   const std::size_t units = (size + kShareUnit - 1) / kShareUnit;
   const auto at = [&](std::size_t rank) {
     return std::min(size, share_begin(units, rank, place.ranks) * kShareUnit);
@@ -89,7 +89,7 @@ std::size_t RankExchange::received_floats(RankWork work, std::span<const std::si
   return (ranks - 1) * (work == RankWork::kSum ? largest_share(all, ranks) : shares);
 }
 
-Pieces share_of(const RankValues& values, const RankPlace& place) {
+Pieces share_of(const RankValues& values, const RankOf& place) {
   if (values.work == RankWork::kSum) {
     const std::size_t size = size_of(values.tensors);
     return cut(values.tensors, share_begin(size, place.rank, place.ranks),

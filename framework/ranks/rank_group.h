@@ -37,7 +37,7 @@ struct RankShare {
   std::size_t begin = 0, end = 0;
   std::size_t size() const noexcept { return end - begin; }
 };
-RankShare share_of_tensor(std::size_t size, const RankPlace& place);
+RankShare share_of_tensor(std::size_t size, const RankOf& place);
 // The elements of the largest share, at least 1.
 std::size_t largest_share_of_tensor(std::size_t size, std::size_t ranks);
 
@@ -68,7 +68,7 @@ class OpenRequests {
 };
 
 // The values of a rank's share, which it adds or gives to the others.
-Pieces share_of(const RankValues& values, const RankPlace& place);
+Pieces share_of(const RankValues& values, const RankOf& place);
 
 // Does one work of all ranks. Sums are ((v0 + v1) + v2) + …, except fast ones, so the bits depend
 // on neither speed nor placement: each rank receives the others' values of its share of the

@@ -9,7 +9,7 @@ namespace skyline {
 class RankGroup;
 
 // Which of the ranks that train a network together a program is.
-struct RankPlace {
+struct RankOf {
   std::size_t rank = 0;
   std::size_t ranks = 1;
 };

@@ -30,7 +30,7 @@ StepLaunches launches_of_images(const ModelShape& shape, const std::string& mode
   ImageRun run(kCudaMemory, on_cuda(fused_update), {.model = model, .shape = shape});
   const Batch batch = small_batches(shape, 2, 1).front();
   const std::uint64_t before = cuda_emulation::counts().kernels;
-  run.step(batch, small_params());
+  run.train_step(batch, small_params());
   return {cuda_emulation::counts().kernels - before, run.network().parameters().size()};
 }
 
@@ -67,7 +67,7 @@ std::uint64_t on_default_stream(const std::string& allocator) {
   const ModelShape shape = small_shape(model);
   ImageRun run({.device = "cuda", .allocator = allocator}, options,
                {.model = model, .shape = shape});
-  for (const Batch& batch : small_batches(shape, 2, 3)) run.step(batch, small_params());
+  for (const Batch& batch : small_batches(shape, 2, 3)) run.train_step(batch, small_params());
   return cuda_emulation::counts().on_default_stream - before;
 }
 

@@ -65,7 +65,7 @@ Trained train(const MemoryOptions& memory, const Context::Options& options,
   experiment.context.set_op_times(ops);
   Trained trained;
   for (const Batch& batch : small_batches(network.shape, batch_size, steps)) {
-    trained.losses.push_back(experiment.step(batch, small_params()));
+    trained.losses.push_back(experiment.train_step(batch, small_params()));
   }
   trained.parameters = parameters_of(experiment);
   return trained;
@@ -279,7 +279,7 @@ TEST_P(CudaTraining, AsksTheDriverForNothingAfterTheSwitch) {
       before = device_calls();
       ranges = device.statistics();
     }
-    experiment.step(batch, small_params());
+    experiment.train_step(batch, small_params());
   }
   EXPECT_EQ(device_calls(), before);
   EXPECT_EQ(device.statistics().allocations, ranges.allocations);

@@ -125,7 +125,7 @@ TEST_F(ResumedReport, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
   std::vector<std::uint64_t> taken;
   for (std::int64_t step = 1; step <= 5; ++step) {
     run->next();
-    run->step({.learning_rate = 1e-3f, .step = step});
+    run->train_step({.learning_rate = 1e-3f, .step = step});
     taken.push_back(run->memory.statistics().device_allocations);
   }
   run->evaluate(5, {});

@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <stdexcept>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "train/checkpoints/sha256.h"
@@ -27,6 +25,10 @@ std::string kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
   return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view cause) {
+  throw std::runtime_error(fmt::format("cannot read {}: {}", path.string(), cause));
 }
 
 }  // namespace
@@ -57,14 +59,17 @@ std::string special_file(const std::filesystem::path& path) {
   return fmt::format("it is a link to {}, which does not exist", target.string());
 }
 
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
 OpenedFile open_regular(const std::filesystem::path& path, int flags) {
   // O_NONBLOCK opens a pipe that has no other end, too; for regular files it means nothing.
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, kReadableByAll);
+  Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, kReadableByAll));
   const std::string failure = file < 0 ? system_message(errno) : "";
   const std::string special = special_file(path);
-  if (file >= 0 && special.empty()) return {file, {}};
-  if (file >= 0) ::close(file);
-  return {-1, special.empty() ? failure : special};
+  if (file >= 0 && special.empty()) return {std::move(file), {}};
+  return {Descriptor(), special.empty() ? failure : special};
 }
 
 void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
@@ -80,7 +85,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
   std::error_code ignored;  // if status() fails, open() fails with a better message
   const std::filesystem::file_status status = std::filesystem::status(path_, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    file_ = Descriptor(::open(target_.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
     if (std::filesystem::is_symlink(path_, ignored) && std::filesystem::exists(status)) {
       target_ = std::filesystem::canonical(path_);
@@ -89,15 +94,14 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
     temporary_ += kTemporaryEnding;
     // A killed process leaves such a file. Opening a pipe of that name would block.
     ::unlink(temporary_.c_str());
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadableByAll);
+    file_ = Descriptor(
+        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadableByAll));
   }
   if (file_ < 0) throw WriteError(path_, errno);
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  ::close(file_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (file_ >= 0 && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) { write_all(file_, bytes, path_); }
@@ -105,14 +109,11 @@ void AtomicFile::write(std::span<const std::byte> bytes) { write_all(file_, byte
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::commit() {
-  if (temporary_.empty()) {
-    ::close(std::exchange(file_, -1));
-    return;
-  }
-  if (::fsync(file_) != 0) throw WriteError(path_, errno);
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw WriteError(path_, errno);
-  ::close(std::exchange(file_, -1));
-  sync_directory(folder_of(target_));
+  const bool renames = !temporary_.empty();
+  if (renames && ::fsync(file_) != 0) throw WriteError(path_, errno);
+  if (renames && ::rename(temporary_.c_str(), target_.c_str()) != 0) throw WriteError(path_, errno);
+  file_ = Descriptor();
+  if (renames) sync_directory(folder_of(target_));
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {
@@ -122,57 +123,27 @@ void write_atomically(const std::filesystem::path& path, std::string_view text) 
 }
 
 void sync_directory(const std::filesystem::path& folder) {
-  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory < 0) throw WriteError(folder, errno);
-  const int error = ::fsync(directory) == 0 ? 0 : errno;
-  ::close(directory);
   // Some network file systems cannot sync a folder; nothing more can be done there.
-  if (error != 0 && error != EINVAL) throw WriteError(folder, error);
+  if (::fsync(directory) != 0 && errno != EINVAL) throw WriteError(folder, errno);
 }
 
 std::string read_file(const std::filesystem::path& path) {
-  const auto refuse = [&path](const std::string& cause) {
-    return std::runtime_error(fmt::format("cannot read {}: {}", path.string(), cause));
-  };
-  const auto [file, cause] = open_regular(path, O_RDONLY);
-  if (file < 0) throw refuse(cause);
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-  std::string content;
-  std::size_t length = 0;
-  ssize_t got = 0;
-  do {
-    content.resize(length + kPieceBytes);
-    got = ::read(file, content.data() + length, kPieceBytes);
-    if (got > 0) length += static_cast<std::size_t>(got);
-  } while (got > 0 || (got < 0 && errno == EINTR));
-  const int error = errno;
-  ::close(file);
-  if (got < 0) throw refuse(system_message(error));
-  content.resize(length);
+  const InputFile file(path);
+  std::string content(file.bytes(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(content)));
   return content;
 }
-
-namespace {
-
-[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view cause) {
-  throw std::runtime_error(fmt::format("cannot read {}: {}", path.string(), cause));
-}
-
-}  // namespace
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   OpenedFile opened = open_regular(path_, O_RDONLY);
   struct stat facts = {};
   if (opened.file >= 0 && ::fstat(opened.file, &facts) != 0) opened.cause = system_message(errno);
-  if (!opened.cause.empty()) {
-    if (opened.file >= 0) ::close(opened.file);
-    refuse(path_, opened.cause);
-  }
-  file_ = opened.file;
+  if (!opened.cause.empty()) refuse(path_, opened.cause);
+  file_ = std::move(opened.file);
   bytes_ = static_cast<std::uint64_t>(facts.st_size);
 }
-
-InputFile::~InputFile() { ::close(file_); }
 
 void InputFile::read(std::uint64_t offset, std::span<std::byte> piece) const {
   while (!piece.empty()) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace skyline {
 
@@ -31,6 +32,22 @@ class WriteError : public std::runtime_error {
   int error_number_ = 0;
 };
 
+// An open file or folder, which the destructor closes.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}  // -1: none
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor();
+  operator int() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
 // Writes a file that appears whole or not at all. It is written under a temporary name in the same
 // folder; commit() syncs it, renames it and syncs the folder; without commit() the destructor
 // removes it. A symbolic link stays a link and its target is replaced. Devices, pipes and other
@@ -53,7 +70,7 @@ class AtomicFile {
   std::filesystem::path path_;       // as given
   std::filesystem::path target_;     // with links resolved
   std::filesystem::path temporary_;  // empty: the target is written directly
-  int file_ = -1;
+  Descriptor file_;
 };
 
 // Writes a whole file through AtomicFile. Throws WriteError.
@@ -71,7 +88,7 @@ std::string read_file(const std::filesystem::path& path);
 
 // An open file, or why there is none.
 struct OpenedFile {
-  int file = -1;      // a descriptor; -1: not opened
+  Descriptor file;
   std::string cause;  // "it is a pipe, not a file"
 };
 
@@ -88,9 +105,6 @@ class InputFile {
  public:
   // Throws std::runtime_error "cannot read PATH: cause", also for folders, pipes and devices.
   explicit InputFile(std::filesystem::path path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t bytes() const noexcept { return bytes_; }  // when it was opened
 
@@ -100,7 +114,7 @@ class InputFile {
 
  private:
   std::filesystem::path path_;
-  int file_ = -1;
+  Descriptor file_;
   std::uint64_t bytes_ = 0;
 };
 

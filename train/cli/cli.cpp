@@ -10,7 +10,6 @@
 #include <new>
 #include <ostream>
 #include <sstream>
-#include <system_error>
 #include <vector>
 
 #include "memory/machine/machine_memory.h"
@@ -74,24 +73,6 @@ class HelpFormatter : public CLI::Formatter {
       text += line;
     }
     return text + "\n";
-  }
-
-  // Wraps lines at blanks and keeps the text's own line breaks.
-  static std::string wrapped(const std::string& text, std::size_t columns) {
-    std::string result;
-    std::size_t column = 0;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line); column = 0) {
-      if (!result.empty()) result += '\n';
-      std::istringstream words(line);
-      for (std::string word; words >> word; column += display_width(word) + 1) {
-        const bool fits = column + display_width(word) <= columns;
-        if (column > 0) result += fits ? ' ' : '\n';
-        if (!fits) column = 0;
-        result += word;
-      }
-    }
-    return result;
   }
 
   std::size_t columns_;
@@ -311,44 +292,6 @@ std::string sentence(const std::filesystem::filesystem_error& error) {
   return fmt::format("{}: {}", path, error.code().message());
 }
 
-}  // namespace
-
-int run_program(std::span<const Command> commands, std::span<const char* const> arguments,
-                const ProgramStreams& streams) {
-  Console console(streams.messages, streams.terminal);
-  const auto failed = [&console](const std::string& why, int code = kFailure) {
-    console.error(why);
-    return code;
-  };
-  try {
-    Parser parser;
-    declare(parser, commands, streams.help_columns);
-    if (const auto asked = parse(parser, arguments)) {
-      print(streams, *asked);
-      return kSuccess;
-    }
-    return run_parsed(parser, streams, console);
-  } catch (const UsageError& error) {
-    return failed(error.what(), kWrongUsage);
-  } catch (const ImageSizeError& error) {
-    return failed(error.what(), kWrongUsage);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return failed(sentence(error));
-  } catch (const std::bad_alloc&) {
-    const auto limit = machine_memory().limit;
-    return failed(
-        "the program is out of host memory" +
-        (limit ? fmt::format(": {} leaves {}", limit->name, format_bytes(limit->free_bytes()))
-               : std::string()));
-  } catch (const std::logic_error& error) {
-    return failed(fmt::format("internal error: {}", error.what()));
-  } catch (const std::exception& error) {
-    return failed(error.what());
-  }
-}
-
-namespace {
-
 constexpr const char* kEveryCommand = "--json --quiet --help";
 
 // "-m,--model" to "-m --model"; nothing for a positional argument.
@@ -421,6 +364,40 @@ constexpr const char* kZshStart =
     "autoload -U bashcompinit && bashcompinit\n";
 
 }  // namespace
+
+int run_program(std::span<const Command> commands, std::span<const char* const> arguments,
+                const ProgramStreams& streams) {
+  Console console(streams.messages, streams.terminal);
+  const auto failed = [&console](const std::string& why, int code = kFailure) {
+    console.error(why);
+    return code;
+  };
+  try {
+    Parser parser;
+    declare(parser, commands, streams.help_columns);
+    if (const auto asked = parse(parser, arguments)) {
+      print(streams, *asked);
+      return kSuccess;
+    }
+    return run_parsed(parser, streams, console);
+  } catch (const UsageError& error) {
+    return failed(error.what(), kWrongUsage);
+  } catch (const ImageSizeError& error) {
+    return failed(error.what(), kWrongUsage);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return failed(sentence(error));
+  } catch (const std::bad_alloc&) {
+    const auto limit = machine_memory().limit;
+    return failed(
+        "the program is out of host memory" +
+        (limit ? fmt::format(": {} leaves {}", limit->name, format_bytes(limit->free_bytes()))
+               : std::string()));
+  } catch (const std::logic_error& error) {
+    return failed(fmt::format("internal error: {}", error.what()));
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  }
+}
 
 std::string completion_script(std::span<const Command> commands, const std::string& shell) {
   std::string names, rows;

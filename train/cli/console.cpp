@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <ostream>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +28,40 @@ bool environment_has(const char* name) {
 bool dumb_terminal() {
   const char* terminal = std::getenv("TERM");
   return terminal == nullptr || std::string_view(terminal) == "dumb";
+}
+
+constexpr double kTerminalSeconds = 0.1;  // between two redraws
+constexpr double kPlainSeconds = 30;      // at most, between two plain lines
+constexpr double kWindowSeconds = 10;     // over which the rate is measured
+constexpr int kWidestBar = 24, kNarrowestBar = 6;
+
+std::string fraction_of(std::int64_t done, std::int64_t all) {
+  return all > 0 ? fmt::format("{}/{}", done, all) : fmt::format("{}", done);
+}
+
+// Returns the parts of a line, the most important first.
+std::vector<std::string> parts(const ProgressFacts& facts) {
+  std::vector<std::string> texts = {"step " + fraction_of(facts.step, facts.steps)};
+  if (facts.epoch > 0) texts.push_back("epoch " + fraction_of(facts.epoch, facts.epochs));
+  if (facts.loss) texts.push_back(fmt::format("loss {:.4f}", *facts.loss));
+  if (facts.items_per_second) {
+    texts.push_back(fmt::format("{:.{}f} {}/s", *facts.items_per_second,
+                                *facts.items_per_second < 10 ? 1 : 0, facts.item));
+  }
+  if (facts.seconds_left) texts.push_back(format_duration(*facts.seconds_left) + " left");
+  if (!facts.note.empty()) texts.push_back(facts.note);
+  return texts;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  return fmt::format("{}", fmt::join(texts, "  "));
+}
+
+std::string bar(double fraction, int width) {
+  const int full = std::clamp(static_cast<int>(std::floor(fraction * width)), 0, width);
+  std::string text = "[";
+  for (int i = 0; i < width; ++i) text += i < full ? "█" : "·";
+  return text + "] ";
 }
 
 }  // namespace
@@ -75,44 +108,6 @@ void Console::wipe_transient() {
   messages_ << kWipeLine << std::flush;
   transient_ = false;
 }
-
-namespace {
-
-constexpr double kTerminalSeconds = 0.1;  // between two redraws
-constexpr double kPlainSeconds = 30;      // at most, between two plain lines
-constexpr double kWindowSeconds = 10;     // over which the rate is measured
-constexpr int kWidestBar = 24, kNarrowestBar = 6;
-
-std::string fraction_of(std::int64_t done, std::int64_t all) {
-  return all > 0 ? fmt::format("{}/{}", done, all) : fmt::format("{}", done);
-}
-
-// Returns the parts of a line, the most important first.
-std::vector<std::string> parts(const ProgressFacts& facts) {
-  std::vector<std::string> texts = {"step " + fraction_of(facts.step, facts.steps)};
-  if (facts.epoch > 0) texts.push_back("epoch " + fraction_of(facts.epoch, facts.epochs));
-  if (facts.loss) texts.push_back(fmt::format("loss {:.4f}", *facts.loss));
-  if (facts.items_per_second) {
-    texts.push_back(fmt::format("{:.{}f} {}/s", *facts.items_per_second,
-                                *facts.items_per_second < 10 ? 1 : 0, facts.item));
-  }
-  if (facts.seconds_left) texts.push_back(format_duration(*facts.seconds_left) + " left");
-  if (!facts.note.empty()) texts.push_back(facts.note);
-  return texts;
-}
-
-std::string joined(const std::vector<std::string>& texts) {
-  return fmt::format("{}", fmt::join(texts, "  "));
-}
-
-std::string bar(double fraction, int width) {
-  const int full = std::clamp(static_cast<int>(std::floor(fraction * width)), 0, width);
-  std::string text = "[";
-  for (int i = 0; i < width; ++i) text += i < full ? "█" : "·";
-  return text + "] ";
-}
-
-}  // namespace
 
 std::string format_duration(double seconds) {
   if (!(seconds >= 0) || seconds > 1e9) return "?";

@@ -9,6 +9,7 @@ namespace {
 // Signal handlers can only reach globals.
 std::atomic<int> caught{0};
 std::atomic<bool> installed{false};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
 constexpr std::size_t kStackBytes = 65536;  // registers take up to 11 KiB of it
 static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-free atomics only");
 
@@ -17,9 +18,7 @@ void on_first_signal(int signal) {
   caught.store(signal == SIGUSR1 ? SIGTERM : signal);
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
-  sigaction(SIGINT, &by_default, nullptr);
-  sigaction(SIGTERM, &by_default, nullptr);
-  sigaction(SIGUSR1, &by_default, nullptr);
+  for (const int each : kSignals) sigaction(each, &by_default, nullptr);
 }
 
 }  // namespace
@@ -34,18 +33,12 @@ Interrupt::Interrupt() : stack_(kStackBytes) {
   // Interrupted writes of logs and checkpoints continue.
   action.sa_flags = SA_RESTART | SA_ONSTACK;
   // A second signal waits until the handler is done.
-  sigaddset(&action.sa_mask, SIGINT);
-  sigaddset(&action.sa_mask, SIGTERM);
-  sigaddset(&action.sa_mask, SIGUSR1);
-  sigaction(SIGINT, &action, &former_interrupt_);
-  sigaction(SIGTERM, &action, &former_terminate_);
-  sigaction(SIGUSR1, &action, &former_warning_);
+  for (const int each : kSignals) sigaddset(&action.sa_mask, each);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &former_[i]);
 }
 
 Interrupt::~Interrupt() {
-  sigaction(SIGINT, &former_interrupt_, nullptr);
-  sigaction(SIGTERM, &former_terminate_, nullptr);
-  sigaction(SIGUSR1, &former_warning_, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &former_[i], nullptr);
   sigaltstack(&former_stack_, nullptr);
   installed.store(false);
 }

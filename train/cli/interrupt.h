@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <vector>
@@ -33,9 +34,7 @@ class Interrupt {
   // ran there would write into the heap.
   std::vector<std::byte> stack_;
   stack_t former_stack_ = {};
-  struct sigaction former_interrupt_ {};
-  struct sigaction former_terminate_ {};
-  struct sigaction former_warning_ {};
+  std::array<struct sigaction, 3> former_ = {};
 };
 
 }  // namespace skyline

@@ -7,14 +7,11 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <type_traits>
-#include <vector>
 
 #include "memory/formats/json_reader.h"
 #include "memory/formats/sink.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/usage_error.h"
 
 namespace skyline {
 namespace {
@@ -91,6 +88,30 @@ Number parse_number(const std::string& text, Number least, Number most, std::str
 const std::string& not_empty(const std::string& path) {
   if (path.empty()) throw UsageError("the name of a file or folder is empty");
   return path;
+}
+
+Json config_of(const std::filesystem::path& file, const std::string& where) {
+  std::ifstream stream(file);
+  const std::string text = text_to_end(stream, {}, std::numeric_limits<std::size_t>::max());
+  if (!stream.eof()) throw UsageError(where + "cannot be read");
+  try {
+    return read_ordered_json(text);
+  } catch (const JsonError& error) {
+    throw UsageError(where + error.what());
+  }
+}
+
+// Returns a stored value as the command line gives it; nothing for an option that is not set.
+std::optional<std::string> as_typed(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string parts;
+  for (const Json& part : value) {
+    parts += (parts.empty() ? "" : ",") + as_typed(part).value_or("");
+  }
+  if (parts.empty()) return {};
+  return parts;
 }
 
 }  // namespace
@@ -242,36 +263,6 @@ void make_absolute(std::string& path) {
   const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
   if (!error) path = whole.string();
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json config_of(const std::filesystem::path& file, const std::string& where) {
-  std::ifstream stream(file);
-  const std::string text = text_to_end(stream, {}, std::numeric_limits<std::size_t>::max());
-  if (!stream.eof()) throw UsageError(where + "cannot be read");
-  try {
-    return read_ordered_json(text);
-  } catch (const JsonError& error) {
-    throw UsageError(where + error.what());
-  }
-}
-
-// Returns a stored value as the command line gives it; nothing for an option that is not set.
-std::optional<std::string> as_typed(const Json& value) {
-  if (value.is_null()) return {};
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
-  std::string parts;
-  for (const Json& part : value) {
-    parts += (parts.empty() ? "" : ",") + as_typed(part).value_or("");
-  }
-  if (parts.empty()) return {};
-  return parts;
-}
-
-}  // namespace
 
 std::string Option::name() const {
   const auto comma = flag.rfind(',');

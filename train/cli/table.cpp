@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -20,9 +21,9 @@ std::string repeated(std::string_view text, std::size_t times) {
   return result;
 }
 
-std::string padded(const std::string& cell, std::size_t width, Align align) {
+std::string padded(const std::string& cell, std::size_t width, bool is_text) {
   const std::string blanks(width - display_width(cell), ' ');
-  return align == Align::kLeft ? cell + blanks : blanks + cell;
+  return is_text ? cell + blanks : blanks + cell;
 }
 
 void end_line(std::string& text) {
@@ -43,6 +44,16 @@ std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
+}
+
+Table::Table(std::string_view titles) {
+  constexpr std::string_view kBar = " | ";
+  for (std::size_t begin = 0, end = 0; end != titles.npos; begin = end + kBar.size()) {
+    end = titles.find(kBar, begin);
+    const std::string_view title = titles.substr(begin, end - begin);
+    const bool is_text = title.starts_with('<');
+    columns_.push_back({std::string(title.substr(is_text ? 1 : 0)), is_text});
+  }
 }
 
 void Table::add_row(std::vector<std::string> cells) {
@@ -72,7 +83,7 @@ std::string Table::str(std::size_t most_columns) const {
   const auto add_line = [&](const auto& cell) {
     for (const std::size_t c : shown) {
       if (c != shown.front()) text += kGap;
-      text += padded(cell(c), widths[c], columns_[c].align);
+      text += padded(cell(c), widths[c], columns_[c].is_text);
     }
     end_line(text);
   };
@@ -89,6 +100,24 @@ std::string Table::str(std::size_t most_columns) const {
     if (next == columns_.size()) break;
   }
   return text;
+}
+
+std::string wrapped(const std::string& text, std::size_t columns, std::string_view indent) {
+  std::string result;
+  std::size_t column = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line); column = 0) {
+    if (!result.empty()) result.append("\n").append(indent);
+    std::istringstream words(line);
+    for (std::string word; words >> word; column += display_width(word) + 1) {
+      const bool fits = column + display_width(word) <= columns;
+      if (column > 0 && fits) result += ' ';
+      if (column > 0 && !fits) result.append("\n").append(indent);
+      if (!fits) column = 0;
+      result += word;
+    }
+  }
+  return result;
 }
 
 }  // namespace skyline

@@ -10,8 +10,6 @@ namespace skyline {
 // The characters in a line of the terminal behind standard output; of a file or pipe, no limit.
 std::size_t output_columns();
 
-enum class Align { kLeft, kRight };
-
 // A table of text:
 //
 //   allocator       reserved   step
@@ -21,12 +19,9 @@ enum class Align { kLeft, kRight };
 // Cells may hold UTF-8; widths are counted in characters.
 class Table {
  public:
-  struct Column {
-    std::string title;
-    Align align = Align::kRight;
-  };
-
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // The titles stand between bars: "<allocator | reserved | step". That of a column of text begins
+  // with "<": the column is aligned left, others are aligned right.
+  explicit Table(std::string_view titles);
 
   // One cell per column, else throws std::logic_error. An empty cell is an unknown figure, printed
   // as "–".
@@ -36,6 +31,11 @@ class Table {
   std::string str(std::size_t most_columns = output_columns()) const;
 
  private:
+  struct Column {
+    std::string title;
+    bool is_text = false;
+  };
+
   std::vector<std::size_t> widths() const;
 
   std::vector<Column> columns_;
@@ -44,5 +44,7 @@ class Table {
 
 // The columns of `text`: one per UTF-8 character.
 std::size_t display_width(std::string_view text);
+// Wraps lines at blanks and keeps the text's own line breaks. New lines begin with `indent`.
+std::string wrapped(const std::string& text, std::size_t columns, std::string_view indent = "");
 
 }  // namespace skyline

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -97,7 +96,7 @@ std::string size_line(const char* what, const ImageScan::Size& size) {
 }
 
 std::string text_of(const ImageScan& scan) {
-  Table table({{"class", Align::kLeft}, {"train"}, {"val"}, {"bad"}});
+  Table table("<class | train | val | bad");
   ImageScan::ClassCounts all;
   for (const auto& [name, counts] : classes_of(scan)) {
     table.add_row({printable(name), std::to_string(counts.train), std::to_string(counts.test),

@@ -8,8 +8,8 @@
 #include "train/data_results.h"
 #include "train/images/image_step.h"
 #include "train/images/prediction.h"
+#include "train/run/memory_summary.h"
 #include "train/run/now_seconds.h"
-#include "train/run/process_summary.h"
 
 namespace skyline {
 namespace {

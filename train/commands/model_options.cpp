@@ -1,5 +1,6 @@
 #include "train/commands/model_options.h"
 
+#include "models/models.h"
 #include "train/cli/option_list.h"
 #include "train/options/train_options.h"
 

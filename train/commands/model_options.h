@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "models/models.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/options/step_options.h"

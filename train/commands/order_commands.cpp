@@ -1,5 +1,4 @@
 // The commands on a step's graph and the order of its ops: graph, order and check-order.
-#include <fmt/format.h>
 
 #include <memory>
 #include <optional>

@@ -17,7 +17,6 @@
 #include "train/lab/plan_answer.h"
 #include "train/options/memory_options.h"
 #include "train/report/explanation.h"
-#include "train/report/plan_explanation.h"
 #include "train/report/plan_map.h"
 
 namespace skyline {

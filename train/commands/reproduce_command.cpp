@@ -6,7 +6,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"
 #include "train/lab/dry_run/largest_batch.h"
-#include "train/lab/lanes/parallel_note.h"
+#include "train/lab/lanes/lane_answer.h"
 #include "train/lab/olla/olla.h"
 #include "train/lab/pgmo/pgmo.h"
 

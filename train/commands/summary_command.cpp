@@ -76,11 +76,7 @@ std::string text_of(const ModelTotals& totals) {
 }
 
 std::string table_of(const std::vector<LayerSummary>& rows) {
-  Table table({{"layer", Align::kLeft},
-               {"op", Align::kLeft},
-               {"output", Align::kLeft},
-               {"parameters"},
-               {"multiply-adds"}});
+  Table table("<layer | <op | <output | parameters | multiply-adds");
   for (const LayerSummary& row : rows) {
     table.add_row({row.layer, row.op, row.output.str(), format_count(row.parameters),
                    format_count(row.multiply_adds)});

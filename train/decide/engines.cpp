@@ -1,6 +1,5 @@
 #include "train/decide/engines.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -89,10 +89,15 @@ std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOpt
                             .ranks = live.cards});
 }
 
+std::shared_ptr<Compute> make_compute(const TrainOptions& options, const StepDecisions& decisions,
+                                      const LiveParts& live) {
+  return make_compute(options.memory.device, options.device, live, decisions.lanes);
+}
+
 Context::Options context_options(const TrainOptions& options, const StepDecisions& decisions,
                                  const LiveParts& live, Mode mode) {
   Context::Options context = context_options(options.step);
-  context.compute = make_compute(options.memory.device, options.device, live, decisions.lanes);
+  context.compute = make_compute(options, decisions, live);
   context.mode = mode;
   context.savings = decisions.savings;
   context.orders = live.orders;

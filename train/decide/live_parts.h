@@ -36,6 +36,10 @@ std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOpt
                                       const LiveParts& live, std::int64_t lanes = 1,
                                       bool plan_only = false);
 
+// The same for a run.
+std::shared_ptr<Compute> make_compute(const TrainOptions& options, const StepDecisions& decisions,
+                                      const LiveParts& live);
+
 // For all runs and dry runs of a command. The options must be resolved.
 Context::Options context_options(const TrainOptions& options, const StepDecisions& decisions,
                                  const LiveParts& live, Mode mode);

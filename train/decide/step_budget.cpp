@@ -15,7 +15,6 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 #include "train/decide/program_graph.h"
-#include "train/decide/step_seconds.h"
 #include "train/run/now_seconds.h"
 
 namespace skyline {
@@ -55,6 +54,19 @@ Recompute recompute_of(const RecordedRecomputation& recorded, const BudgetProble
     if (in_place && bytes(input) == bytes(recorded.value)) recompute.in_place.push_back(pair);
   }
   return recompute;
+}
+
+// A step in another order may need less than its point says; this many cheaper ones are tried.
+constexpr std::size_t kCheaperTrials = 8;
+std::size_t made_again(const ByteSavings& savings) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      savings.recomputed, [](const auto& value) { return value.second != Recomputing::kNever; }));
+}
+
+bool sums_more_than_two(const StepGraph& graph) {
+  return std::ranges::any_of(graph.ops, [](const StepOp& op) {
+    return op.phase == Phase::kBackward && op.name == Sum::kName && op.inputs.size() > 2;
+  });
 }
 
 }  // namespace
@@ -169,23 +181,6 @@ std::string BudgetedStep::largest_text(const BudgetBound::Least& least) const {
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
-
-namespace {
-
-// A step in another order may need less than its point says; this many cheaper ones are tried.
-constexpr std::size_t kCheaperTrials = 8;
-std::size_t made_again(const ByteSavings& savings) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      savings.recomputed, [](const auto& value) { return value.second != Recomputing::kNever; }));
-}
-
-bool sums_more_than_two(const StepGraph& graph) {
-  return std::ranges::any_of(graph.ops, [](const StepOp& op) {
-    return op.phase == Phase::kBackward && op.name == Sum::kName && op.inputs.size() > 2;
-  });
-}
-
-}  // namespace
 
 StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question)) {
   const double started = now_seconds();

@@ -9,7 +9,6 @@
 
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
-#include "train/decide/engines.h"
 #include "train/decide/step_decisions.h"
 #include "train/decide/step_seconds.h"
 #include "train/run/dry_run.h"

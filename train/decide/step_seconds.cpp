@@ -6,10 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
 
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
@@ -74,29 +71,6 @@ class OpModel {
   const DeviceSpeed& speed_;
 };
 
-}  // namespace
-
-std::string DeviceSpeed::text() const {
-  return fmt::format("by a model: {:.0f} GFLOP/s, {:.0f} GB/s", flops / 1e9,
-                     bytes_per_second / 1e9);
-}
-
-DeviceSpeed assumed_speed(const std::string& device) {
-  if (device == "cuda") return {.flops = 51e12, .bytes_per_second = 2e12};
-  return {.flops = 150e9, .bytes_per_second = 10e9};
-}
-
-double extra_share(const EngineUse& use) { return use.engine == "winograd" ? 0.5 : 0.1; }
-
-std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed) {
-  const OpModel model(step, speed);
-  std::vector<double> seconds;
-  for (const StepOp& op : step.graph.ops) seconds.push_back(model.seconds(op));
-  return seconds;
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 std::string op_text(Phase phase, const std::string& name, const std::string& layer) {
@@ -136,7 +110,32 @@ double checked_seconds(const Json& json) {
   throw UsageError(fmt::format("{} seconds are no time", seconds));
 }
 
+bool is_sum(const StepOp& op) { return op.phase == Phase::kBackward && op.name == Sum::kName; }
+
+double values_used(const StepOp& op) {
+  return static_cast<double>(op.inputs.size() + op.outputs.size());
+}
+
 }  // namespace
+
+std::string DeviceSpeed::text() const {
+  return fmt::format("by a model: {:.0f} GFLOP/s, {:.0f} GB/s", flops / 1e9,
+                     bytes_per_second / 1e9);
+}
+
+DeviceSpeed assumed_speed(const std::string& device) {
+  if (device == "cuda") return {.flops = 51e12, .bytes_per_second = 2e12};
+  return {.flops = 150e9, .bytes_per_second = 10e9};
+}
+
+double extra_share(const EngineUse& use) { return use.engine == "winograd" ? 0.5 : 0.1; }
+
+std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed) {
+  const OpModel model(step, speed);
+  std::vector<double> seconds;
+  for (const StepOp& op : step.graph.ops) seconds.push_back(model.seconds(op));
+  return seconds;
+}
 
 std::string ProfileKey::text() const {
   return fmt::format("{} on {}, batch {}, {} threads", model, device, batch_size, threads);
@@ -223,16 +222,6 @@ std::optional<Json> StepProfiler::end_step() {
   profile_.add(times_);
   return is_last_ ? std::optional(profile_.json()) : std::nullopt;
 }
-
-namespace {
-
-bool is_sum(const StepOp& op) { return op.phase == Phase::kBackward && op.name == Sum::kName; }
-
-double values_used(const StepOp& op) {
-  return static_cast<double>(op.inputs.size() + op.outputs.size());
-}
-
-}  // namespace
 
 StepSeconds step_seconds(const std::string& profile, const ProfileKey& key) {
   if (!profile.empty()) {

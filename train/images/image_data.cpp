@@ -5,14 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "data/host.h"
-#include "data/images/idx/idx_dataset.h"
-#include "data/images/image_collection.h"
 #include "data/images/image_folder.h"
 #include "data/images/shapes.h"
 #include "train/checkpoints/checkpoint.h"
@@ -98,6 +94,85 @@ ImageData open_any(const DataOptions& options, const ModelShape& wanted, bool ne
   return open_image_files(options, wanted, needs_train);
 }
 
+struct KnownCollection {
+  std::string_view name;
+  std::array<std::string_view, 2> label_files;  // SHA-256 of train's and t10k's, not compressed
+  std::array<const char*, 10> class_names;
+};
+
+constexpr std::array kKnownCollections = {
+    KnownCollection{"mnist",
+                    {"65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                     "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"},
+                    {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}},
+    // Names and their order: Xiao, Rasul, Vollgraf, arXiv:1708.07747, table 2.
+    KnownCollection{"fashion-mnist",
+                    {"bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+                     "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"},
+                    {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
+                     "sneaker", "bag", "ankle boot"}},
+};
+
+// Returns null if no known collection has such a label file.
+const KnownCollection* known_collection(std::string_view digest) {
+  for (const KnownCollection& known : kKnownCollections) {
+    if (std::ranges::find(known.label_files, digest) != known.label_files.end()) return &known;
+  }
+  return nullptr;
+}
+
+const KnownCollection* known_collection(const IdxArray& labels) {
+  const std::vector<std::uint8_t> file = labels.file();
+  return known_collection(sha256_hex(std::as_bytes(std::span(file))));
+}
+
+std::size_t classes_of(const IdxArray& labels) {
+  return std::size_t{*std::ranges::max_element(labels.bytes)} + 1;
+}
+
+IdxCollection named(const DataOptions& options, const IdxArray* train, const IdxArray* test) {
+  IdxCollection collection{.name = folder_name(options.data), .class_names = {}};
+  const IdxArray* labels = train != nullptr ? train : test;
+  const KnownCollection* known = labels != nullptr ? known_collection(*labels) : nullptr;
+  if (known != nullptr) {
+    collection.name = known->name;
+    collection.class_names.assign(known->class_names.begin(), known->class_names.end());
+    collection.recognised = true;
+  }
+  if (!options.class_names.empty()) {
+    collection.class_names = read_class_names(options.class_names);
+  } else if (known == nullptr) {
+    const std::size_t largest = labels != nullptr ? classes_of(*labels) : 0;
+    collection.class_names =
+        numbered_classes(options.classes ? static_cast<std::size_t>(*options.classes) : largest);
+  }
+  return collection;
+}
+
+std::string description(const DataOptions& options, const IdxCollection& collection) {
+  std::string text = fmt::format("IDX files: {}, ", collection.name);
+  text += collection.recognised ? "recognised by its labels" : "no collection that is known";
+  if (!options.class_names.empty()) return text + ", classes of " + options.class_names;
+  if (collection.recognised) return text;
+  return text + fmt::format(", classes 0 to {}", collection.class_names.size() - 1);
+}
+
+constexpr const char* kTensor = "mean";
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point started) {
+  return std::chrono::duration<double>(Clock::now() - started).count();
+}
+
+std::string mean_text(const MeanImage& mean, const Dataset& images, double seconds) {
+  const std::size_t all = images.size(), chosen = std::min(all, kMostMeanImages);
+  std::string text = fmt::format("mean of {} training image{} taken in {:.2f} s", mean.images,
+                                 mean.images == 1 ? "" : "s", seconds);
+  if (chosen < all) text += fmt::format("; {} of {} were chosen at random", chosen, all);
+  if (mean.images < chosen) text += fmt::format("; {} could not be read", chosen - mean.images);
+  return text;
+}
+
 }  // namespace
 
 ModelShape ImageData::shape() const {
@@ -170,73 +245,6 @@ void set_mean(const ImageData& data, const std::shared_ptr<const MeanImage>& mea
   }
 }
 
-namespace {
-
-struct KnownCollection {
-  std::string_view name;
-  std::array<std::string_view, 2> label_files;  // SHA-256 of train's and t10k's, not compressed
-  std::array<const char*, 10> class_names;
-};
-
-constexpr std::array kKnownCollections = {
-    KnownCollection{"mnist",
-                    {"65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                     "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"},
-                    {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}},
-    // Names and their order: Xiao, Rasul, Vollgraf, arXiv:1708.07747, table 2.
-    KnownCollection{"fashion-mnist",
-                    {"bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                     "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"},
-                    {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
-                     "sneaker", "bag", "ankle boot"}},
-};
-
-// Returns null if no known collection has such a label file.
-const KnownCollection* known_collection(std::string_view digest) {
-  for (const KnownCollection& known : kKnownCollections) {
-    if (std::ranges::find(known.label_files, digest) != known.label_files.end()) return &known;
-  }
-  return nullptr;
-}
-
-const KnownCollection* known_collection(const IdxArray& labels) {
-  const std::vector<std::uint8_t> file = labels.file();
-  return known_collection(sha256_hex(std::as_bytes(std::span(file))));
-}
-
-std::size_t classes_of(const IdxArray& labels) {
-  return std::size_t{*std::ranges::max_element(labels.bytes)} + 1;
-}
-
-IdxCollection named(const DataOptions& options, const IdxArray* train, const IdxArray* test) {
-  IdxCollection collection{.name = folder_name(options.data), .class_names = {}};
-  const IdxArray* labels = train != nullptr ? train : test;
-  const KnownCollection* known = labels != nullptr ? known_collection(*labels) : nullptr;
-  if (known != nullptr) {
-    collection.name = known->name;
-    collection.class_names.assign(known->class_names.begin(), known->class_names.end());
-    collection.recognised = true;
-  }
-  if (!options.class_names.empty()) {
-    collection.class_names = read_class_names(options.class_names);
-  } else if (known == nullptr) {
-    const std::size_t largest = labels != nullptr ? classes_of(*labels) : 0;
-    collection.class_names =
-        numbered_classes(options.classes ? static_cast<std::size_t>(*options.classes) : largest);
-  }
-  return collection;
-}
-
-std::string description(const DataOptions& options, const IdxCollection& collection) {
-  std::string text = fmt::format("IDX files: {}, ", collection.name);
-  text += collection.recognised ? "recognised by its labels" : "no collection that is known";
-  if (!options.class_names.empty()) return text + ", classes of " + options.class_names;
-  if (collection.recognised) return text;
-  return text + fmt::format(", classes 0 to {}", collection.class_names.size() - 1);
-}
-
-}  // namespace
-
 std::string_view known_collection_name(std::string_view labels_sha256) {
   const KnownCollection* known = known_collection(labels_sha256);
   return known != nullptr ? known->name : std::string_view();
@@ -284,26 +292,6 @@ std::string normalisation_text(const Normalisation& normalisation) {
       "levels are normalised by the training images' mean {:.4f} and deviation {:.4f}",
       normalisation.mean, normalisation.deviation);
 }
-
-namespace {
-
-constexpr const char* kTensor = "mean";
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point started) {
-  return std::chrono::duration<double>(Clock::now() - started).count();
-}
-
-std::string mean_text(const MeanImage& mean, const Dataset& images, double seconds) {
-  const std::size_t all = images.size(), chosen = std::min(all, kMostMeanImages);
-  std::string text = fmt::format("mean of {} training image{} taken in {:.2f} s", mean.images,
-                                 mean.images == 1 ? "" : "s", seconds);
-  if (chosen < all) text += fmt::format("; {} of {} were chosen at random", chosen, all);
-  if (mean.images < chosen) text += fmt::format("; {} could not be read", chosen - mean.images);
-  return text;
-}
-
-}  // namespace
 
 void write_mean(const std::filesystem::path& folder, const MeanImage& mean) {
   const auto read = [&mean](std::uint64_t offset, std::span<std::byte> piece) {

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/engines/engine_choices.h"
 #include "train/decide/engines.h"
-#include "train/images/image_step.h"
 #include "train/options/step_options.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
@@ -27,7 +25,7 @@ void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch
     plain.compute =
         std::make_shared<CpuCompute>(CpuOptions{.engines = engines, .choices = cpu.choices});
     return DryRun(std::make_unique<ImageRun>(dry_memory(), dry_context(plain, mode), options))
-        .step(size, mode, DryRun::Graph::kOn);
+        .foresee(size, mode, DryRun::Graph::kOn);
   };
   std::set<std::string> above_peak;
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
@@ -59,8 +57,8 @@ void ImageRun::open_loader() {
                   LoaderOptions{.batch_size = options_.batch_size,
                                 .threads = options_.decode_threads,
                                 .start = next_,
-                                .step_batches = step_batches() * share().ranks,
-                                .share = share()},
+                                .step_batches = context.training() ? shares().batches() : 1,
+                                .share = shares().of_data()},
                   random_bits(seed_));
 }
 
@@ -73,8 +71,7 @@ double ImageRun::next() {
 
 void ImageRun::read_next() {
   loader_->next(batch_);
-  next_ = within_epoch({batch_.position.epoch, batch_.position.batch + share().ranks},
-                       loader_->batches_per_epoch());
+  next_ = shares().of_data().after(batch_.position, loader_->batches_per_epoch());
   waited_seconds_ += loader_->last_wait_seconds();
   choose_engines(context.compute(), options_, batch_.size);
 }
@@ -86,7 +83,7 @@ void ImageRun::read_again() {
          {.batch_size = options_.batch_size,
           .prefetch = 0,
           .start = batch_.position,
-          .share = share()},
+          .share = shares().of_data()},
          random_bits(seed_))
       .next(batch_);
 }
@@ -123,9 +120,9 @@ void ImageRun::take_empty_batch(std::int64_t size) {
   take(std::move(batch));
 }
 
-float ImageRun::step(const Batch& batch, const UpdateParams& params) {
+float ImageRun::train_step(const Batch& batch, const UpdateParams& params) {
   take(batch);
-  return step(params);
+  return train_step(params);
 }
 
 Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) {
@@ -159,7 +156,7 @@ void ImageRun::plan_evaluation() {
   const auto size = static_cast<std::int64_t>(evaluation_batch_size());
   DryRun dry(std::make_unique<ImageRun>(
       dry_memory(memory.guarded()), dry_context(context.options(), Mode::kInference), options_));
-  session->adopt(dry.step(size, Mode::kInference).trace, inference_key(evaluation_batch_size()));
+  session->adopt(dry.foresee(size, Mode::kInference).trace, inference_key(evaluation_batch_size()));
 }
 
 }  // namespace skyline

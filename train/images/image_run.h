@@ -25,8 +25,7 @@ struct ImageRunOptions {
 
 // Lets the rule by shape choose the engines of convolutions on the CPU, but keeps direct kernels
 // where others would raise the peak of a training or inference step with as many images. The plain
-// step decides, once for each size, so that the bits are the same for all options of a step and any
-// number of lanes.
+// step decides, once for each size, so that the bits are the same for all options of a step.
 void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size);
 
 // A run of a model that classifies images.
@@ -46,9 +45,9 @@ class ImageRun final : public ModelRun {
   // The batch that was read last; empty before the first next().
   const Batch& batch() const { return batch_; }
 
-  using ModelRun::step;
-  // Calls take() and step().
-  float step(const Batch& batch, const UpdateParams& params);
+  using ModelRun::train_step;
+  // Calls take() and train_step().
+  float train_step(const Batch& batch, const UpdateParams& params);
   // Reads batches after the first, so that a step holds one on the host at a time.
   Tensor loss_of(std::size_t batch) override;
   float inference_step() override;

@@ -6,14 +6,11 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "data/host.h"
-#include "data/loader.h"
 #include "framework/ops/loss/softmax.h"
 #include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
-#include "train/ranks/shared_batches.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -42,53 +39,6 @@ float read_scalar(Context& context, Tensor scalar) {
   context.download(std::move(scalar), &value);
   return value;
 }
-
-}  // namespace
-
-ShapeKey training_key(std::size_t batch_size) { return batch_size; }
-ShapeKey inference_key(std::size_t batch_size) { return {batch_size, StepKind::kInference}; }
-
-std::size_t input_bytes(const Model& model, std::size_t batch_size) {
-  std::size_t bytes = 0;
-  for (const TensorSpec& input : input_specs(model, batch_size)) {
-    bytes += align_up(input.bytes(), kAlignmentBytes);
-  }
-  return bytes;
-}
-
-Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
-                    const AfterUpload& after_upload) {
-  Uploaded uploaded(context, model, batch, after_upload);
-  Prediction prediction = model.forward(context, std::move(uploaded.images));
-  const LayerScope scope(context, "loss");
-  Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);
-  for (AuxiliaryLogits& head : prediction.auxiliary) {
-    Tensor auxiliary = softmax_cross_entropy(context, std::move(head.logits), uploaded.labels);
-    loss = add_scaled(context, std::move(loss), std::move(auxiliary), {.scale = head.weight});
-  }
-  return loss;
-}
-
-Inference inference_step(Context& context, const Model& model, const Batch& batch,
-                         const AfterUpload& after_upload) {
-  // In training mode, the staging memory of training steps is large enough.
-  if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
-  const ModeScope mode(context, Mode::kInference);
-  StepScope step(context, inference_key(batch.size));
-  Uploaded uploaded(context, model, batch, after_upload);
-  Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
-  Inference inference;
-  if (context.options().execute) {
-    inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
-  }
-  context.download(logits, inference.logits.data());
-  inference.loss = read_scalar(
-      context, softmax_cross_entropy(context, std::move(logits), std::move(uploaded.labels)));
-  step.end();
-  return inference;
-}
-
-namespace {
 
 // Repeats a batch's own images until it has `size` of them.
 void fill_up(Batch& batch, std::size_t size) {
@@ -135,7 +85,7 @@ void count(Accuracy& accuracy, std::span<const float> row, std::int32_t label) {
   ++accuracy.total;
 }
 
-// Runs a network over a data set, one batch after another of those that a rank has.
+// Runs a network over a data set, one batch after another of those that this process has.
 class ImageBatches {
  public:
   ImageBatches(Context& context, const Model& model, const Dataset& dataset,
@@ -154,7 +104,7 @@ class ImageBatches {
     return std::min(first_of(batch + 1), dataset_.size());
   }
 
-  // Runs the rank's next batch, which is `batch` of the data set.
+  // Runs the process's next batch, which is `batch` of the data set.
   void next(std::size_t batch, const LogitsVisitor& visit) {
     if (!loader_) open();
     loader_->next(batch_);
@@ -186,11 +136,54 @@ class ImageBatches {
   const Dataset& dataset_;
   EvaluationBatches batches_;
   BatchShare share_;
-  std::optional<Loader> loader_;  // a rank may have no batch
+  std::optional<Loader> loader_;  // a process may have no batch
   Batch batch_;
 };
 
 }  // namespace
+
+ShapeKey training_key(std::size_t batch_size) { return batch_size; }
+ShapeKey inference_key(std::size_t batch_size) { return {batch_size, StepKind::kInference}; }
+
+std::size_t input_bytes(const Model& model, std::size_t batch_size) {
+  std::size_t bytes = 0;
+  for (const TensorSpec& input : input_specs(model, batch_size)) {
+    bytes += align_up(input.bytes(), kAlignmentBytes);
+  }
+  return bytes;
+}
+
+Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
+                    const AfterUpload& after_upload) {
+  Uploaded uploaded(context, model, batch, after_upload);
+  Prediction prediction = model.forward(context, std::move(uploaded.images));
+  const LayerScope scope(context, "loss");
+  Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);
+  for (AuxiliaryLogits& head : prediction.auxiliary) {
+    Tensor auxiliary = softmax_cross_entropy(context, std::move(head.logits), uploaded.labels);
+    loss = add_scaled(context, std::move(loss), std::move(auxiliary), {.scale = head.weight});
+  }
+  return loss;
+}
+
+Inference inference_step(Context& context, const Model& model, const Batch& batch,
+                         const AfterUpload& after_upload) {
+  // In training mode, the staging memory of training steps is large enough.
+  if (!context.training()) context.stage_uploads(input_bytes(model, batch.size));
+  const ModeScope mode(context, Mode::kInference);
+  StepScope step(context, inference_key(batch.size));
+  Uploaded uploaded(context, model, batch, after_upload);
+  Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
+  Inference inference;
+  if (context.options().execute) {
+    inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
+  }
+  context.download(logits, inference.logits.data());
+  inference.loss = read_scalar(
+      context, softmax_cross_entropy(context, std::move(logits), std::move(uploaded.labels)));
+  step.end();
+  return inference;
+}
 
 Accuracy& Accuracy::operator+=(const Accuracy& other) {
   correct += other.correct;
@@ -209,8 +202,7 @@ void for_each_image(Context& context, const Model& model, const Dataset& dataset
 
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
                   const EvaluationBatches& batches, const EvaluationProgress& progress) {
-  const RankPlace& place = batches.shares.place;
-  ImageBatches images(context, model, dataset, batches, {.rank = place.rank, .ranks = place.ranks});
+  ImageBatches images(context, model, dataset, batches, batches.shares.of_data());
   Accuracy accuracy;
   for_each_batch(
       batches.shares, images.count(),

@@ -68,7 +68,7 @@ inline constexpr int kTopGuesses = 5;
 struct EvaluationBatches {
   std::size_t batch_size = 1;
   std::size_t decode_threads = 1;
-  StepShares shares = {};  // which ranks divide the batches of evaluate()
+  StepShares shares = {};  // how processes divide the batches of evaluate()
 };
 
 // Called for each image in the data set's order with its logits and its label.
@@ -81,8 +81,8 @@ using LogitsVisitor =
 void for_each_image(Context& context, const Model& model, const Dataset& dataset,
                     EvaluationBatches batches, const LogitsVisitor& visit);
 
-// Evaluates `dataset` as for_each_image() does; its batches are divided among ranks.
-// Unreadable images are not counted. Throws DataError if no image can be read, too, and what
+// Evaluates `dataset` as for_each_image() does; its batches are divided among the processes of a
+// run. Unreadable images are not counted. Throws DataError if no image can be read, too, and what
 // `progress` throws.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
                   const EvaluationBatches& batches, const EvaluationProgress& progress = {});

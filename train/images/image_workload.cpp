@@ -1,5 +1,3 @@
-#include "train/images/image_workload.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,183 +6,207 @@
 #include "memory/alignment.h"
 #include "train/data_results.h"
 #include "train/decide/decide.h"
-#include "train/decide/warm_up.h"
+#include "train/decide/engines.h"
+#include "train/decide/live_parts.h"
+#include "train/decide/step_budget.h"
 #include "train/images/image_data.h"
+#include "train/images/image_run.h"
 #include "train/images/trained_network.h"
+#include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
+#include "train/workload.h"
 
 namespace skyline {
+namespace {
 
-ImageWorkload::ImageWorkload(const TrainOptions& options, const LiveParts& live, Console& console)
-    : options_(options),
-      live_(live),
-      console_(console),
-      data_(open_image_data(options.data, find_model(options.model).shape)),
-      run_options_{.model = options.model,
-                   .shape = data_.shape(),
-                   .optimizer = optimizer_options(options),
-                   .batch_size = static_cast<std::size_t>(options.batch_size),
-                   .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
-  live_.orders = context_options(options.step).orders;
-  // Checks the batch size before a run folder is made.
-  const Loader loader(*data_.train,
-                      {.batch_size = run_options_.batch_size,
-                       .prefetch = 0,
-                       .step_batches = static_cast<std::size_t>(step_batches(options))},
-                      random_bits(options.data.seed));
-  facts_ = {.name = data_.train->name(),
-            .item = "images",
-            .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),
-            .metrics = {{"top1", "test top-1", MetricKind::kShare},
-                        {"top5", "test top-5", MetricKind::kShare},
-                        {"test_loss", "test", MetricKind::kLoss}},
-            .lengths_name = {}};
-  for (const std::string& warning : data_.warnings) console.warn(warning);
-  const bool has_budget = options.step.memory_bytes.has_value();
-  if (options.memory.device == "cpu" && !has_budget) require_memory();
-}
-
-// A step that the machine cannot hold would be ended by the system without a word. Small batches
-// need no dry run to know that they fit.
-void ImageWorkload::require_memory() const {
-  constexpr std::uint64_t kSmallBatch = std::uint64_t{64} << 20;  // bytes
-  const LoaderOptions reading;
-  const std::uint64_t batch_bytes =
-      run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
-  if (batch_bytes <= kSmallBatch) return;
-  const DryRunFacts step =
-      dry_run(as_said(options_), live_, Mode::kTraining).step(options_.batch_size, Mode::kTraining);
-  require_host_memory(facts_.name,
-                      fmt::format("training with batches of {} images", options_.batch_size),
-                      step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
-                          (reading.prefetch + 1) * batch_bytes);
-}
-
-std::vector<ReportFact> ImageWorkload::facts(Mode mode) const {
-  const ModelShape& shape = run_options_.shape;
-  std::vector<ReportFact> facts = {
-      {"images", fmt::format("{} × {} × {}", shape.channels, shape.height, shape.width)},
-      {"classes", std::to_string(shape.classes)}};
-  if (mode == Mode::kTraining && options_.optimizer == "sgd") {
-    facts.push_back({"momentum", fmt::format("{}", options_.momentum)});
-    facts.push_back({"weight decay", fmt::format("{}", options_.weight_decay)});
+// Trains an image classifier.
+class ImageWorkload final : public Workload {
+ public:
+  ImageWorkload(const TrainOptions& options, const LiveParts& live, Console& console)
+      : options_(options),
+        live_(live),
+        console_(console),
+        data_(open_image_data(options.data, find_model(options.model).shape)),
+        run_options_{.model = options.model,
+                     .shape = data_.shape(),
+                     .optimizer = optimizer_options(options),
+                     .batch_size = static_cast<std::size_t>(options.batch_size),
+                     .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
+    live_.orders = context_options(options.step).orders;
+    // Checks the batch size before a run folder is made.
+    const Loader loader(*data_.train,
+                        {.batch_size = run_options_.batch_size,
+                         .prefetch = 0,
+                         .step_batches = static_cast<std::size_t>(step_batches(options))},
+                        random_bits(options.data.seed));
+    facts_ = {.name = data_.train->name(),
+              .item = "images",
+              .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),
+              .metrics = {{"top1", "test top-1", MetricKind::kShare},
+                          {"top5", "test top-5", MetricKind::kShare},
+                          {"test_loss", "test", MetricKind::kLoss}},
+              .lengths_name = {}};
+    for (const std::string& warning : data_.warnings) console.warn(warning);
+    const bool has_budget = options.step.memory_bytes.has_value();
+    if (options.memory.device == "cpu" && !has_budget) require_memory();
   }
-  return facts;
-}
 
-ImageRunOptions ImageWorkload::run_options(const StepDecisions& decisions, const LiveParts& live,
-                                           const MemoryWatch& watch) const {
-  ImageRunOptions options = run_options_;
-  options.shares = step_shares(options_, decisions, live);
-  options.watch = watch;
-  return options;
-}
-
-// The engines of a budget are entered once, so that they are saved with the others.
-std::unique_ptr<ModelRun> ImageWorkload::on(const StepDecisions& decisions,
-                                            const MemoryOptions& given, Mode mode,
-                                            const MemoryWatch& watch) {
-  TriedEngines(live_.engines).choose(decisions.engines);
-  MemoryOptions memory = planned_in_time(
-      given, [&] { return needs(decisions, mode); }, console_);
-  memory.warmup_steps = decisions.warmup_steps;
-  auto run = std::make_unique<ImageRun>(memory, context_options(options_, decisions, live_, mode),
-                                        run_options(decisions, live_, watch), &data_);
-  if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
-    run->memory.session()->adopt(longest_step(decisions, mode).trace,
-                                 mode == Mode::kTraining ? training_key(run_options_.batch_size)
-                                                         : inference_key(run_options_.batch_size));
+  std::vector<ReportFact> facts(Mode mode) const override {
+    const ModelShape& shape = run_options_.shape;
+    std::vector<ReportFact> facts = {
+        {"images", fmt::format("{} × {} × {}", shape.channels, shape.height, shape.width)},
+        {"classes", std::to_string(shape.classes)}};
+    if (mode == Mode::kTraining && options_.optimizer == "sgd") {
+      facts.push_back({"momentum", fmt::format("{}", options_.momentum)});
+      facts.push_back({"weight decay", fmt::format("{}", options_.weight_decay)});
+    }
+    return facts;
   }
-  return run;
-}
-
-DryRun ImageWorkload::dry_run(const StepDecisions& decisions, const LiveParts& live,
-                              Mode mode) const {
-  return DryRun(std::make_unique<ImageRun>(
-      dry_memory(options_.memory.guard),
-      dry_context(context_options(options_, decisions, live, mode), mode),
-      run_options(decisions, live)));
-}
-
-// All batches have one size.
-DryRunFacts ImageWorkload::longest_step(const StepDecisions& decisions, Mode mode) {
-  return dry_run(decisions, live_, mode).step(options_.batch_size, mode, DryRun::Graph::kOn);
-}
-
-// An evaluation may come before the warm-up ends, in a resumed run for example.
-PlanNeeds ImageWorkload::needs(const StepDecisions& decisions, Mode mode) const {
-  PlanNeeds needs{.longest = dry_run(decisions, live_, mode).step(options_.batch_size, mode)};
-  needs.steps.push_back(needs.longest.trace);
-  if (mode == Mode::kTraining) {
-    const auto size =
-        std::min<std::int64_t>(options_.batch_size, static_cast<std::int64_t>(data_.test->size()));
-    needs.beside = dry_run(decisions, live_, Mode::kInference).step(size, Mode::kInference).trace;
+  StepTrial dry_step(const StepDecisions& decisions) override {
+    const Mode mode = Mode::kTraining;
+    if (!trial_ || trial_->made_for.buckets != decisions.buckets) {
+      LiveParts live = live_;
+      live.engines = std::make_shared<EngineChoices>(*live_.engines);
+      DryRun run = dry_run(decisions, live, mode);
+      trial_.emplace(decisions, live, TriedEngines(live.engines), std::move(run));
+    }
+    trial_->run.set_savings(decisions.savings);
+    if (trial_->engines.choose(decisions.engines)) trial_->run.forget_kernels();
+    StepTrial trial{.facts = trial_->run.foresee(options_.batch_size, mode, DryRun::Graph::kOn)};
+    trial.reserved_bytes = reserved_bytes(options_.memory, trial.facts, {&trial.facts.trace, 1});
+    live_.engines->above_peak = trial_->live.engines->above_peak;  // the same for all decisions
+    return trial;
   }
-  return needs;
-}
-
-StepTrial ImageWorkload::dry_step(const StepDecisions& decisions) {
-  const Mode mode = Mode::kTraining;
-  if (!trial_ || trial_->buckets != decisions.buckets) {
-    LiveParts live = live_;
-    live.engines = std::make_shared<EngineChoices>(*live_.engines);
-    DryRun run = dry_run(decisions, live, mode);
-    trial_.emplace(decisions.buckets, live, TriedEngines(live.engines), std::move(run));
+  // All batches have one size.
+  DryRunFacts longest_step(const StepDecisions& decisions, Mode mode) override {
+    return dry_run(decisions, live_, mode).foresee(options_.batch_size, mode, DryRun::Graph::kOn);
   }
-  trial_->run.set_savings(decisions.savings);
-  if (trial_->engines.choose(decisions.engines)) trial_->run.forget_kernels();
-  StepTrial trial{.facts = trial_->run.step(options_.batch_size, mode, DryRun::Graph::kOn)};
-  trial.reserved_bytes = reserved_bytes(options_.memory, trial.facts, {&trial.facts.trace, 1});
-  live_.engines->above_peak = trial_->live.engines->above_peak;  // the same for all decisions
-  return trial;
-}
-
-void ImageWorkload::prepare() {
-  say_normalisation();
-  mean_ = compute_mean(data_, options_.data, console_);
-  set_mean(data_, mean_);
-}
-
-void ImageWorkload::say_normalisation() {
-  if (data_.train_idx == nullptr) return;
-  console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
-}
-
-void ImageWorkload::save(const std::filesystem::path& folder, StoredJson& data) const {
-  if (mean_ != nullptr) write_mean(folder, *mean_);
-  store_data(data_, data);
-}
-
-void ImageWorkload::check_data(const StoredJson& data) const {
-  skyline::check_data(data_, trained_data(data), DataMatch::kAll);
-}
-
-void ImageWorkload::resume(const std::filesystem::path& folder, const StoredJson& data) {
-  const TrainedData trained = trained_data(data);
-  if (data_.train_idx != nullptr && trained.normalisation) {
-    set_normalisation(data_, *trained.normalisation);
+  using Workload::on;
+  // The engines of a budget are entered once, so that they are saved with the others.
+  std::unique_ptr<ModelRun> on(const StepDecisions& decisions, const MemoryOptions& given,
+                               Mode mode, const MemoryWatch& watch) override {
+    TriedEngines(live_.engines).choose(decisions.engines);
+    MemoryOptions memory = planned_in_time(
+        given, [&] { return needs(decisions, mode); }, console_);
+    memory.warmup_steps = decisions.warmup_steps;
+    auto run = std::make_unique<ImageRun>(memory, context_options(options_, decisions, live_, mode),
+                                          run_options(decisions, live_, watch), &data_);
+    if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
+      run->memory.session()->adopt(longest_step(decisions, mode).trace,
+                                   mode == Mode::kTraining
+                                       ? training_key(run_options_.batch_size)
+                                       : inference_key(run_options_.batch_size));
+    }
+    return run;
   }
-  say_normalisation();
-  mean_ = read_mean(folder);
-  if (mean_ != nullptr || data_.train_images == nullptr || options_.data.mean == "none") {
-    return set_mean(data_, mean_);
-  }
-  console_.warn(
-      fmt::format("{} is missing in {}: computing the mean again", kMeanFile, folder.string()));
-  prepare();
-  write_mean(folder, *mean_);
-}
 
-// Decoding threads must not tell, so the thread of the steps asks what they found.
-std::vector<std::string> ImageWorkload::take_problems() {
-  std::vector<std::string> problems;
-  if (data_.bad_images == nullptr) return problems;
-  for (const BadImage& bad : data_.bad_images->take_new()) {
-    problems.push_back(fmt::format("skipped {}: {}", bad.path, bad.reason));
+  void prepare() override {
+    say_normalisation();
+    mean_ = compute_mean(data_, options_.data, console_);
+    set_mean(data_, mean_);
   }
-  return problems;
+  void save(const std::filesystem::path& folder, StoredJson& data) const override {
+    if (mean_ != nullptr) write_mean(folder, *mean_);
+    store_data(data_, data);
+  }
+  void check_data(const StoredJson& data) const override {
+    skyline::check_data(data_, trained_data(data), DataMatch::kAll);
+  }
+  void resume(const std::filesystem::path& folder, const StoredJson& data) override {
+    const TrainedData trained = trained_data(data);
+    if (data_.train_idx != nullptr && trained.normalisation) {
+      set_normalisation(data_, *trained.normalisation);
+    }
+    say_normalisation();
+    mean_ = read_mean(folder);
+    if (mean_ != nullptr || data_.train_images == nullptr || options_.data.mean == "none") {
+      return set_mean(data_, mean_);
+    }
+    console_.warn(
+        fmt::format("{} is missing in {}: computing the mean again", kMeanFile, folder.string()));
+    prepare();
+    write_mean(folder, *mean_);
+  }
+  // Decoding threads must not tell, so the thread of the steps asks what they found.
+  std::vector<std::string> take_problems() override {
+    std::vector<std::string> problems;
+    if (data_.bad_images == nullptr) return problems;
+    for (const BadImage& bad : data_.bad_images->take_new()) {
+      problems.push_back(fmt::format("skipped {}: {}", bad.path, bad.reason));
+    }
+    return problems;
+  }
+  DataResults results(const StepDecisions&) override { return {.bad_images = data_.unreadable()}; }
+
+ private:
+  // Dry steps with engine choices of their own.
+  struct Trial {
+    StepDecisions made_for;
+    LiveParts live;
+    TriedEngines engines;
+    DryRun run;
+  };
+  ImageRunOptions run_options(const StepDecisions& decisions, const LiveParts& live,
+                              const MemoryWatch& watch = {}) const {
+    ImageRunOptions options = run_options_;
+    options.shares = step_shares(options_, decisions, live);
+    options.watch = watch;
+    return options;
+  }
+  DryRun dry_run(const StepDecisions& decisions, const LiveParts& live, Mode mode) const {
+    return DryRun(std::make_unique<ImageRun>(
+        dry_memory(options_.memory.guard),
+        dry_context(context_options(options_, decisions, live, mode), mode),
+        run_options(decisions, live)));
+  }
+  // An evaluation may come before the warm-up ends, in a resumed run for example.
+  PlanNeeds needs(const StepDecisions& decisions, Mode mode) const {
+    PlanNeeds needs{.longest = dry_run(decisions, live_, mode).foresee(options_.batch_size, mode)};
+    needs.steps.push_back(needs.longest.trace);
+    if (mode == Mode::kTraining) {
+      const auto size = std::min<std::int64_t>(options_.batch_size,
+                                               static_cast<std::int64_t>(data_.test->size()));
+      needs.beside =
+          dry_run(decisions, live_, Mode::kInference).foresee(size, Mode::kInference).trace;
+    }
+    return needs;
+  }
+  // A step that the machine cannot hold would be ended by the system without a word. Small batches
+  // need no dry run to know that they fit.
+  void require_memory() const {
+    constexpr std::uint64_t kSmallBatch = std::uint64_t{64} << 20;  // bytes
+    const LoaderOptions reading;
+    const std::uint64_t batch_bytes =
+        run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
+    if (batch_bytes <= kSmallBatch) return;
+    const DryRunFacts step = dry_run(as_said(options_), live_, Mode::kTraining)
+                                 .foresee(options_.batch_size, Mode::kTraining);
+    require_host_memory(facts_.name,
+                        fmt::format("training with batches of {} images", options_.batch_size),
+                        step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
+                            (reading.prefetch + 1) * batch_bytes);
+  }
+  void say_normalisation() {
+    if (data_.train_idx == nullptr) return;
+    console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
+  }
+
+  TrainOptions options_;
+  LiveParts live_;
+  Console& console_;
+  ImageData data_;
+  std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
+  ImageRunOptions run_options_;
+  std::optional<Trial> trial_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> image_workload(const TrainOptions& options, const LiveParts& live,
+                                         Console& console) {
+  return std::make_unique<ImageWorkload>(options, live, console);
 }
 
 }  // namespace skyline

@@ -118,7 +118,7 @@ Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesy
 
 std::string predictions_text(const Predictions& predictions) {
   if (predictions.images.empty()) return {};
-  Table table({{"image", Align::kLeft}, {"class", Align::kLeft}, {"probability"}});
+  Table table("<image | <class | probability");
   for (const PredictedImage& image : predictions.images) add_rows(table, image);
   return table.str();
 }

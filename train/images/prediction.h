@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

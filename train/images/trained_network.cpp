@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -11,7 +10,6 @@
 #include "train/cli/option_list.h"
 #include "train/decide/decide.h"
 #include "train/decide/live_parts.h"
-#include "train/images/image_run.h"
 #include "train/run/use_threads.h"
 #include "train/state/training_state.h"
 
@@ -79,6 +77,26 @@ void check_images(const ImageData& data, const TrainedData& trained) {
   }
 }
 
+std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelShape& shape) {
+  MemoryOptions memory;
+  memory.device = "simulated";
+  memory.allocator = "best-fit-pool";
+  const ImageRun run(memory, {.execute = false, .mode = mode},
+                     {.model = std::string(entry.name), .shape = shape});
+  std::set<std::string> names;
+  for (const StoredWeight& weight : run.network().weights()) names.insert(weight.name);
+  return names;
+}
+
+// Engines that a run measured on the CPU compute its network elsewhere, too; a card's are left to
+// cuDNN, so that another card can take over.
+void take_engines(TrainedNetwork& trained) {
+  const std::filesystem::path engines = run_folder_of(trained.loaded) / kEnginesFile;
+  if (trained.options.memory.device != "cpu" || !std::filesystem::exists(engines)) return;
+  trained.options.device = {};
+  trained.engines_file = engines.string();
+}
+
 }  // namespace
 
 void store_data(const ImageData& data, StoredJson& stored) {
@@ -125,39 +143,11 @@ void check_data(const ImageData& data, const TrainedData& trained, DataMatch mat
   if (match == DataMatch::kAll) check_images(data, trained);
 }
 
-namespace {
-
-std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelShape& shape) {
-  MemoryOptions memory;
-  memory.device = "simulated";
-  memory.allocator = "best-fit-pool";
-  const ImageRun run(memory, {.execute = false, .mode = mode},
-                     {.model = std::string(entry.name), .shape = shape});
-  std::set<std::string> names;
-  for (const StoredWeight& weight : run.network().weights()) names.insert(weight.name);
-  return names;
-}
-
-}  // namespace
-
 std::set<std::string> auxiliary_names(const ModelEntry& entry, const ModelShape& shape) {
   std::set<std::string> names = names_in(Mode::kTraining, entry, shape);
   for (const std::string& name : names_in(Mode::kInference, entry, shape)) names.erase(name);
   return names;
 }
-
-namespace {
-
-// Engines that a run measured on the CPU compute its network elsewhere, too; a card's are left to
-// cuDNN, so that another card can take over.
-void take_engines(TrainedNetwork& trained) {
-  const std::filesystem::path engines = run_folder_of(trained.loaded) / kEnginesFile;
-  if (trained.options.memory.device != "cpu" || !std::filesystem::exists(engines)) return;
-  trained.options.device = {};
-  trained.engines_file = engines.string();
-}
-
-}  // namespace
 
 void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArguments& arguments) {
   list.add(name, path(arguments.checkpoint, "DIR"),

@@ -15,11 +15,9 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/figures.h"
 #include "train/cli/table.h"
-#include "train/data_results.h"
 #include "train/lab/order/step_order.h"
 #include "train/optimizers/optimizer.h"
 #include "train/options/memory_options.h"
-#include "train/report/report.h"
 #include "train/run/model_run.h"
 #include "train/workload.h"
 
@@ -90,8 +88,8 @@ class ComparedTraining {
   void timed_step() {
     const std::int64_t number = std::ssize(compared_.losses);
     const auto started = Clock::now();
-    compared_.losses.push_back(
-        run_->step({.learning_rate = static_cast<float>(rate_.at(number)), .step = number + 1}));
+    compared_.losses.push_back(run_->train_step(
+        {.learning_rate = static_cast<float>(rate_.at(number)), .step = number + 1}));
     const std::chrono::duration<double> elapsed = Clock::now() - started;
     if (number + 1 == warmup_steps_) {
       device_allocations_before_ = run_->memory.statistics().device_allocations;
@@ -344,16 +342,10 @@ Rows<Comparison> rows(const Comparison*) {
 
 std::string comparison_text(const Comparison& comparison) {
   const ComparedRun& baseline = baseline_of(comparison);
-  Table table({{"allocator", Align::kLeft},
-               {"reserved peak"},
-               {"after the switch"},
-               {"resident"},
-               {"gap"},
-               {"device allocations"},
-               {"calls a step"},
-               {"ns an allocation"},
-               {"step ms"},
-               {"against " + baseline.memory.allocator, Align::kLeft}});
+  Table table(
+      "<allocator | reserved peak | after the switch | resident | gap | device allocations | calls "
+      "a step | ns an allocation | step ms | <against " +
+      baseline.memory.allocator);
   std::string problems;
   for (const ComparedRun& run : comparison.runs) {
     if (!run.fits()) {

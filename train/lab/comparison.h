@@ -11,7 +11,6 @@
 #include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
-#include "train/run/process_summary.h"
 
 namespace skyline {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/formats/csv/trace_csv.h"
 #include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
@@ -193,7 +194,7 @@ Rows<PlanResult> rows(const PlanResult*) {
 }
 
 std::string PlanResult::text() const {
-  Table table({{"plan", Align::kLeft}, {"", Align::kLeft}});
+  Table table("<plan | <");
   table.add_row({"blocks", blocks_line(*this)});
   table.add_row({"lower bound", format_bytes_both(lower_bound)});
   if (plan) add_plan_rows(*this, table);

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "memory/formats/csv/trace_csv.h"
 #include "memory/planners/registry.h"
 #include "train/cli/figures.h"
 

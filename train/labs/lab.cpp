@@ -36,7 +36,7 @@ int LabScore::most() const noexcept {
 }
 
 std::string LabScore::text() const {
-  Table table({{"task", Align::kLeft}, {"points"}, {"seen", Align::kLeft}});
+  Table table("<task | points | <seen");
   for (const LabMark& mark : marks) {
     table.add_row({mark.task, fmt::format("{} of {}", mark.points, mark.most), mark.finding});
   }

@@ -16,6 +16,40 @@ std::string layer_of(const Parameter& parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.'));
 }
 
+// Stochastic gradient descent with momentum, see sgd_momentum_op(). Keeps a "velocity" for each
+// parameter.
+class Sgd final : public Optimizer {
+ public:
+  Sgd(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
+      : Optimizer(context, network, {"velocity"}, options.clip, place),
+        momentum_(options.momentum),
+        weight_decay_(options.weight_decay) {}
+
+ private:
+  std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                      std::size_t parameters) const override {
+    return sgd_momentum_op({.learning_rate = params.learning_rate,
+                            .momentum = momentum_,
+                            .weight_decay = weight_decay_},
+                           parameters, place());
+  }
+
+  float momentum_, weight_decay_;
+};
+
+// Adam, see adam_op(). Keeps a "first_moment" and a "second_moment" for each parameter.
+class Adam final : public Optimizer {
+ public:
+  Adam(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
+      : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip, place) {}
+
+ private:
+  std::shared_ptr<const Op> update_op(const UpdateParams& params,
+                                      std::size_t parameters) const override {
+    return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters, place());
+  }
+};
+
 }  // namespace
 
 const std::vector<std::string>& optimizer_names() {
@@ -24,7 +58,7 @@ const std::vector<std::string>& optimizer_names() {
 }
 
 Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
-                     float clip, RankPlace place)
+                     float clip, RankOf place)
     : parameters_(network.parameters()),
       place_(place),
       clip_(clip),
@@ -87,46 +121,8 @@ std::span<const Buffer> Optimizer::state_of(std::size_t parameter) const {
   return std::span(state_).subspan(parameter * parts, parts);
 }
 
-namespace {
-
-// Stochastic gradient descent with momentum, see sgd_momentum_op(). Keeps a "velocity" for each
-// parameter.
-class Sgd final : public Optimizer {
- public:
-  Sgd(Context& context, const Network& network, const OptimizerOptions& options, RankPlace place)
-      : Optimizer(context, network, {"velocity"}, options.clip, place),
-        momentum_(options.momentum),
-        weight_decay_(options.weight_decay) {}
-
- private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params,
-                                      std::size_t parameters) const override {
-    return sgd_momentum_op({.learning_rate = params.learning_rate,
-                            .momentum = momentum_,
-                            .weight_decay = weight_decay_},
-                           parameters, place());
-  }
-
-  float momentum_, weight_decay_;
-};
-
-// Adam, see adam_op(). Keeps a "first_moment" and a "second_moment" for each parameter.
-class Adam final : public Optimizer {
- public:
-  Adam(Context& context, const Network& network, const OptimizerOptions& options, RankPlace place)
-      : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip, place) {}
-
- private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params,
-                                      std::size_t parameters) const override {
-    return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters, place());
-  }
-};
-
-}  // namespace
-
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
-                                          const OptimizerOptions& options, RankPlace place) {
+                                          const OptimizerOptions& options, RankOf place) {
   if (options.name == "sgd") return std::make_unique<Sgd>(context, network, options, place);
   if (options.name == "adam") return std::make_unique<Adam>(context, network, options, place);
   throw std::invalid_argument("unknown optimizer '" + options.name + "'");

@@ -61,8 +61,8 @@ class Optimizer {
   // `parts` names the tensors kept for each parameter, `place` says which rank updates: the only
   // one if each updates everything. The network must have been made in training mode.
   Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip,
-            RankPlace place);
-  const RankPlace& place() const noexcept { return place_; }
+            RankOf place);
+  const RankOf& place() const noexcept { return place_; }
 
  private:
   // Returns an op that updates so many parameters.
@@ -72,7 +72,7 @@ class Optimizer {
 
   std::vector<Parameter> parameters_;
   std::vector<Buffer> state_;
-  RankPlace place_;
+  RankOf place_;
   float clip_;
   bool together_;  // one op updates all parameters
 };
@@ -80,7 +80,7 @@ class Optimizer {
 // Ranks that share the updates each give their place. Throws std::invalid_argument for an unknown
 // name.
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
-                                          const OptimizerOptions& options, RankPlace place = {});
+                                          const OptimizerOptions& options, RankOf place = {});
 
 // Learning rate schedules over a run of `total_steps`:
 //   constant  base

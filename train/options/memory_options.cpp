@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
-#include "memory/allocators/allocators.h"
 #include "memory/machine/machine_memory.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"

@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
-#include <vector>
-
-#include "memory/order/order.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/option_list.h"
 

@@ -12,8 +12,6 @@
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
-#include "train/optimizers/optimizer.h"
-#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {

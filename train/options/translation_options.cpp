@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "data/text/pair_loader.h"
 #include "train/cli/option_list.h"
 #include "train/options/train_options.h"
 

@@ -3,15 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
+#include "framework/ops/ranks/rank_sum_ops.h"
 #include "train/checkpoints/initial_weights.h"
 #include "train/cli/interrupt.h"
 #include "train/run/divergence.h"
 #include "train/run_folder/run_directory.h"
-#include "train/state/shared_state.h"
 #include "train/state/training_state.h"
 
 namespace skyline {
@@ -70,6 +71,38 @@ std::string RankLeader::slowest_rank() const {
       std::accumulate(seconds_.begin(), seconds_.end(), 0.0) / static_cast<double>(seconds_.size());
   return fmt::format("slowest rank {} (+{:.0f} %)", slowest - seconds_.begin(),
                      mean > 0 ? 100 * (*slowest / mean - 1) : 0.0);
+}
+
+std::optional<RankLane> RankLeader::lane(const StepGraph& graph,
+                                         std::span<const BlockUse> uses) const {
+  if (!group_) return {};
+  const RankGroup::Seconds seconds = group_->seconds();
+  RankLane lane{.ranks = group_->ranks(),
+                .sums = {},
+                .sum_seconds = seconds.working,
+                .wait_seconds = seconds.waiting};
+  for (const BlockUse& use : uses) {
+    const StepOp& op = graph.ops[use.op];
+    if (!begins_rank_sum(op.name) || use.kind != BlockUse::Kind::kRequest) continue;
+    BucketSum& sum =
+        lane.sums.emplace_back(BucketSum{.block = use.block, .gradients = op.inputs.size()});
+    for (const ValueId value : op.inputs) sum.bytes += graph.values[value].bytes;
+  }
+  return lane;
+}
+
+Rows<RankLane> rows(const RankLane*) {
+  return {{"ranks", kCount, "that train together", &RankLane::ranks},
+          {"sums", "[block, gradients, bytes] of each bucket of a step",
+           [](auto& lane) {
+             std::vector<std::array<std::uint64_t, 3>> sums;
+             for (const BucketSum& sum : lane.sums) {
+               sums.push_back({sum.block, sum.gradients, sum.bytes});
+             }
+             return sums;
+           }},
+          {"sum_seconds", kSeconds, "of all sums of the run", &RankLane::sum_seconds},
+          {"wait_seconds", kSeconds, "of them that steps waited for", &RankLane::wait_seconds}};
 }
 
 void require_same_plan(std::uint64_t of_rank_0, std::uint64_t own, std::size_t rank) {
@@ -135,7 +168,8 @@ void Follower::step(const RankOrder& order) {
   const BusySeconds busy(*live_.group);
   const RandomStream random = run_->context.random();
   try {
-    run_->step({.learning_rate = static_cast<float>(order.learning_rate), .step = order.step});
+    run_->train_step(
+        {.learning_rate = static_cast<float>(order.learning_rate), .step = order.step});
   } catch (const LossNotFinite& error) {
     throw explain_divergence(*run_, random, order.step, error);
   }

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "memory/step_graph.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/console.h"
+#include "train/cli/figures.h"
 #include "train/decide/live_parts.h"
 #include "train/options/train_options.h"
 #include "train/run/model_run.h"
@@ -21,6 +23,23 @@ namespace skyline {
 // where each step has a plan of its own, because batches differ in length. Call it after a step: an
 // evaluation has another plan.
 std::uint64_t plan_hash(const ModelRun& run);
+
+// The sum of a bucket of gradients over the ranks, within a step.
+struct BucketSum {
+  std::size_t block = 0;  // of the trace: it holds what the other ranks send while the sum runs
+  std::size_t gradients = 0;
+  std::uint64_t bytes = 0;  // of the gradients
+};
+
+// The sums of a run on several ranks, as its report shows them; the page's keys are these members.
+struct RankLane {
+  std::size_t ranks = 0;
+  std::vector<BucketSum> sums;  // of one step, as they begin
+  // Of the run as this rank measured it: seconds of all sums, from begin to end, and those that
+  // steps waited for. Sums that overlap count one by one.
+  double sum_seconds = 0, wait_seconds = 0;
+};
+Rows<RankLane> rows(const RankLane*);
 
 // Rank 0 of a run: tells the other ranks what comes, and learns how long each of them computes.
 // With one process it leads nobody.
@@ -39,6 +58,9 @@ class RankLeader {
   // "slowest rank 1 (+3 %)": the rank that computed longest so far, and how much longer than a rank
   // does on average. Empty with one process.
   std::string slowest_rank() const;
+  // Returns the sums of the run so far, and those of a step by the uses of its blocks; nothing with
+  // one process.
+  std::optional<RankLane> lane(const StepGraph& graph, std::span<const BlockUse> uses) const;
 
  private:
   void order(RankOrder order);

@@ -20,9 +20,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "memory/formats/json_reader.h"

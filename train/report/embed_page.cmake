@@ -13,46 +13,35 @@ function(read_page_files variable)
   set(${variable} "${all}" PARENT_SCOPE)
 endfunction()
 
+# Adds the constant kNAMEPage: a body, style sheets, and scripts of the folder script.
+set(PAGES "")
+function(add_page name body)
+  cmake_parse_arguments(PARSE_ARGV 2 page "" "" "STYLE;SCRIPT")
+  list(TRANSFORM page_SCRIPT REPLACE "(.+)" "script/\\1.js")
+  read_page_files(html ${body})
+  read_page_files(css ${page_STYLE})
+  read_page_files(js ${page_SCRIPT})
+  string(APPEND PAGES "extern const PageFiles k${name}Page = {R\"__page__(${html})__page__\",
+                                   R\"__page__(${css})__page__\",
+                                   R\"__page__(${js})__page__\"};\n")
+  set(PAGES "${PAGES}" PARENT_SCOPE)
+endfunction()
+
 read_page_files(PAGE_SHELL shell.html)
-
-read_page_files(REPORT_BODY report.html)
-read_page_files(REPORT_STYLE page.css order.css)
-read_page_files(REPORT_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
-  script/legend.js script/svg.js script/chart.js script/step_chart.js script/memory_chart.js
-  script/rank_lane.js script/plan_chart.js script/series.js script/steps_chart.js script/cursor_chart.js
-  script/curve_chart.js script/losses.js
-  script/make_table.js script/tables.js script/order_chart.js script/order_pair.js script/order_section.js
-  script/budget.js script/folded_table.js script/story.js script/block_panel.js script/fullest.js script/strategies.js
-  script/recycling.js script/page.js)
-
-read_page_files(EXPLANATION_BODY explanation.html)
-read_page_files(EXPLANATION_STYLE page.css explanation.css)
-read_page_files(EXPLANATION_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
-  script/make_table.js script/explanation.js script/explanation_chart.js script/explanation_page.js)
-
-read_page_files(PGMO_BODY pgmo.html)
-read_page_files(PGMO_STYLE page.css pgmo.css)
-read_page_files(PGMO_SCRIPT script/format.js script/make_table.js script/pgmo_page.js)
-
-read_page_files(OLLA_BODY olla.html)
-read_page_files(OLLA_STYLE page.css order.css olla.css)
-read_page_files(OLLA_SCRIPT script/format.js script/tooltip.js script/svg.js script/chart.js
-  script/make_table.js script/legend.js script/order_chart.js script/order_pair.js script/olla_page.js)
-
-read_page_files(LANES_BODY lanes.html)
-read_page_files(LANES_STYLE page.css lanes.css)
-read_page_files(LANES_SCRIPT script/format.js script/make_table.js script/lanes_page.js)
-
-read_page_files(RANKS_BODY ranks.html)
-read_page_files(RANKS_STYLE page.css ranks.css)
-read_page_files(RANKS_SCRIPT script/format.js script/tooltip.js script/legend.js script/svg.js
-  script/chart.js script/cursor_chart.js script/make_table.js script/ranks_page.js)
-
-read_page_files(RUNS_BODY runs.html)
-read_page_files(RUNS_STYLE page.css runs.css)
-read_page_files(RUNS_SCRIPT script/format.js script/step.js script/view.js script/tooltip.js
-  script/legend.js script/svg.js script/chart.js script/step_chart.js script/plan_chart.js
-  script/make_table.js script/folded_table.js script/run_chart.js script/runs_page.js)
+add_page(Report report.html STYLE page.css order.css SCRIPT format step view tooltip legend svg
+  chart step_chart memory_chart rank_lane plan_chart series steps_chart cursor_chart curve_chart
+  losses make_table tables order_chart order_pair order_section budget folded_table story
+  block_panel fullest strategies recycling page)
+add_page(Explanation explanation.html STYLE page.css explanation.css SCRIPT format tooltip svg chart
+  make_table explanation explanation_chart explanation_page)
+add_page(Pgmo pgmo.html STYLE page.css pgmo.css SCRIPT format make_table pgmo_page)
+add_page(Olla olla.html STYLE page.css order.css olla.css SCRIPT format tooltip svg chart make_table
+  legend order_chart order_pair olla_page)
+add_page(Lanes lanes.html STYLE page.css lanes.css SCRIPT format make_table lanes_page)
+add_page(Ranks ranks.html STYLE page.css ranks.css SCRIPT format tooltip legend svg chart
+  cursor_chart make_table ranks_page)
+add_page(Runs runs.html STYLE page.css runs.css SCRIPT format step view tooltip legend svg chart
+  step_chart plan_chart make_table folded_table run_chart runs_page)
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/page_files.cpp.in
                ${CMAKE_CURRENT_BINARY_DIR}/report/page_files.cpp @ONLY)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "framework/op.h"
@@ -9,7 +11,33 @@
 #include "train/report/page.h"
 
 namespace skyline {
+
+extern const PageFiles kExplanationPage;  // how a plan was made
+
 namespace {
+
+std::uint64_t ticks_of(const TraceBlock& block) {
+  return static_cast<std::uint64_t>(block.upper) - static_cast<std::uint64_t>(block.lower);
+}
+
+void read_choice(const BestFitEvent& choice, ExplainedStep& step) {
+  step.line = {choice.lower, choice.upper, choice.offset};
+  step.equally_low = choice.equally_low;
+  step.candidates = choice.candidates;
+  step.runner_up = choice.runner_up;
+}
+
+void read_act(const BestFitEvent& act, ExplainedStep& step) {
+  if (act.kind == BestFitEvent::Kind::kPlacement) {
+    step.block = act.block;
+    step.top = act.raised_offset;
+    return;
+  }
+  step.act = ExplainedStep::Act::kLift;
+  step.merged = {act.lower, act.upper, act.raised_offset};
+  step.joins_left = act.lower < step.line.lower;
+  step.joins_right = act.upper > step.line.upper;
+}
 
 std::string count_of(double count, std::string_view noun) {
   return fmt::format("{:.0f} {}{}", count, noun, count == 1 ? "" : "s");
@@ -26,28 +54,20 @@ std::string line_sentence(const ExplainedStep& step) {
   return fmt::format("The leftmost of {} equally low lines is {}.", step.equally_low, where);
 }
 
-std::string_view superlative(BestFitKey key) {
-  switch (key) {
-    case BestFitKey::kLifetime:
-      return "lives longest";
-    case BestFitKey::kSize:
-      return "is largest";
-    case BestFitKey::kArea:
-      break;
-  }
-  return "has the most bytes × ticks";
-}
+// By BestFitKey.
+struct KeyWords {
+  std::string_view planner, name, superlative;
+};
+constexpr KeyWords kKeyWords[] = {{"best-fit", "lifetime", "lives longest"},
+                                  {"best-fit-by-size", "size", "is largest"},
+                                  {"best-fit-by-area", "area", "has the most bytes × ticks"}};
+
+const KeyWords& words_of(BestFitKey key) { return kKeyWords[static_cast<std::size_t>(key)]; }
 
 std::string key_figure(const PlanExplanation& explanation, const Trace& trace, std::size_t block) {
   const double key = key_of(explanation, trace, block);
-  switch (explanation.key) {
-    case BestFitKey::kLifetime:
-      return count_of(key, "tick");
-    case BestFitKey::kSize:
-      return format_bytes(explanation.rounded[block]);
-    case BestFitKey::kArea:
-      break;
-  }
+  if (explanation.key == BestFitKey::kLifetime) return count_of(key, "tick");
+  if (explanation.key == BestFitKey::kSize) return format_bytes(explanation.rounded[block]);
   return fmt::format("{:.12g}", key);
 }
 
@@ -74,10 +94,7 @@ std::string reason_of(const PlanExplanation& explanation, const Trace& trace, st
   const std::string equal = fmt::format("{} equals it", name);
   if (explanation.rounded[block] != explanation.rounded[runner_up])
     return equal + " but is smaller";
-  const auto ticks = [](const TraceBlock& one) {
-    return static_cast<std::uint64_t>(one.upper) - static_cast<std::uint64_t>(one.lower);
-  };
-  if (ticks(first) != ticks(second)) return equal + " but lives shorter";
+  if (ticks_of(first) != ticks_of(second)) return equal + " but lives shorter";
   return equal + " but was requested later";
 }
 
@@ -88,7 +105,7 @@ std::string placement_sentence(const PlanExplanation& explanation, const Trace& 
                                         format_bytes(step.top));
   if (!step.runner_up) return fmt::format("Only {} lives within it: it {}.", name, place);
   return fmt::format("{} unplaced blocks live within it. {} {}, {} ({}): it {}.", step.candidates,
-                     at_begin_of_sentence(name), superlative(explanation.key),
+                     at_begin_of_sentence(name), words_of(explanation.key).superlative,
                      key_figure(explanation, trace, step.block),
                      reason_of(explanation, trace, step.block, *step.runner_up), place);
 }
@@ -111,30 +128,7 @@ std::string lift_sentence(const ExplainedStep& step) {
       count_of(ticks, "tick"));
 }
 
-}  // namespace
-
-std::string sentence_of(const PlanExplanation& explanation, const Trace& trace,
-                        const ExplainedStep& step) {
-  return line_sentence(step) + " " +
-         (step.act == ExplainedStep::Act::kPlace ? placement_sentence(explanation, trace, step)
-                                                 : lift_sentence(step));
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
-
-std::string_view key_name(BestFitKey key) {
-  switch (key) {
-    case BestFitKey::kLifetime:
-      return "lifetime";
-    case BestFitKey::kSize:
-      return "size";
-    case BestFitKey::kArea:
-      break;
-  }
-  return "area";
-}
 
 Json line_json(const SkylineLine& line) {
   return {{"lower", line.lower}, {"upper", line.upper}, {"offset", line.offset}};
@@ -200,11 +194,45 @@ double wasted(const PlanExplanation& explanation) {
 
 }  // namespace
 
+std::optional<BestFitKey> best_fit_key(std::string_view planner) {
+  const auto found = std::ranges::find(kKeyWords, planner, &KeyWords::planner);
+  if (found == std::end(kKeyWords)) return {};
+  return static_cast<BestFitKey>(found - std::begin(kKeyWords));
+}
+
+double key_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block) {
+  const auto bytes = static_cast<double>(explanation.rounded[block]);
+  const auto ticks = static_cast<double>(ticks_of(trace.blocks[block]));
+  if (explanation.key == BestFitKey::kLifetime) return ticks;
+  return explanation.key == BestFitKey::kSize ? bytes : bytes * ticks;
+}
+
+PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFitKey key,
+                             const BestFitLog& log) {
+  PlanExplanation explanation{.key = key};
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    explanation.rounded.push_back(planned_bytes(trace, i, alignment));
+  }
+  for (std::size_t i = 0; i + 1 < log.size(); i += 2) {
+    ExplainedStep& step = explanation.steps.emplace_back();
+    read_choice(log[i], step);
+    read_act(log[i + 1], step);
+  }
+  return explanation;
+}
+
+std::string sentence_of(const PlanExplanation& explanation, const Trace& trace,
+                        const ExplainedStep& step) {
+  return line_sentence(step) + " " +
+         (step.act == ExplainedStep::Act::kPlace ? placement_sentence(explanation, trace, step)
+                                                 : lift_sentence(step));
+}
+
 std::string explanation_json(const ExplainedPlan& explained, int indent) {
   const Plan& plan = explained.plan;
   Json json = {{"title", explained.title},
                {"planner", plan.planner},
-               {"key", key_name(explained.explanation.key)},
+               {"key", words_of(explained.explanation.key).name},
                {"alignment", plan.alignment},
                {"peak", plan.peak},
                {"lower_bound", plan.lower_bound},

@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "train/report/page.h"
-#include "train/report/step_story.h"
 
 namespace skyline {
+
+extern const PageFiles kReportPage;  // the report of a run
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -140,15 +142,9 @@ Json budget_json(const BudgetAnswer& budget) {
   for (const BudgetStep& step : budget.curve()) {
     points.push_back({step.bytes, number(step.overhead), number(step.bound)});
   }
-  return {{"budget", budget.budget_bytes},
-          {"reserved", budget.reserved_bytes},
-          {"reserved_without", budget.unlimited_bytes},
-          {"overhead", number(budget.overhead())},
-          {"bound", number(budget.bound())},
-          {"recomputed", budget.recomputed},
-          {"could_recompute", budget.candidates},
-          {"seconds_from", budget.seconds_source},
-          {"points", points}};
+  Json json = to_json(budget);
+  json["points"] = points;
+  return json;
 }
 
 std::string report_json(const ReportData& data) {
@@ -172,7 +168,7 @@ std::string report_json(const ReportData& data) {
   if (data.process) json["process"] = process_json(*data.process);
   if (data.order) json["order"] = to_json(*data.order);
   if (data.budget) json["budget"] = budget_json(*data.budget);
-  if (data.ranks) json["ranks"] = to_json(*data.ranks);
+  for (const auto& [key, part] : data.parts) json[std::string(key)] = part.json();
   if (data.story) json["story"] = to_json(*data.story);
   return page_text(json);
 }

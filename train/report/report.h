@@ -10,12 +10,10 @@
 #include "memory/trace.h"
 #include "train/cli/figures.h"
 #include "train/decide/step_decisions.h"
-#include "train/history/samples.h"
 #include "train/history/step_series.h"
-#include "train/history/steps_chart.h"
 #include "train/report/step_story.h"
 #include "train/run/evaluation.h"
-#include "train/run/process_summary.h"
+#include "train/run/memory_summary.h"
 
 namespace skyline {
 
@@ -68,10 +66,10 @@ struct ReportData {
   std::vector<LossCurve> losses;
   EvaluationCurves evaluations;
   std::optional<ProcessSummary> process;
-  StepsChart steps;                    // over the steps of the run
-  std::optional<OrderView> order;      // of a training step
-  std::optional<BudgetAnswer> budget;  // with its curve
-  std::optional<RankLane> ranks;       // of a run on several
+  StepsChart steps;                                       // over the steps of the run
+  std::optional<OrderView> order;                         // of a training step
+  std::optional<BudgetAnswer> budget;                     // with its curve
+  std::vector<std::pair<std::string_view, Value>> parts;  // that others tell, by the page's key
   // True if losses and parameters were bit-equal under every allocator; empty if not compared.
   std::optional<bool> bit_equal;
 };

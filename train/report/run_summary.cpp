@@ -94,12 +94,7 @@ std::string render(const T& write) {
 std::string summary_text(const RunSummary& summary, int width) {
   const MemorySummary& memory = summary.memory;
   const std::vector<ComparisonRow> rows = allocator_rows(summary);
-  Table table({{"allocator", Align::kLeft},
-               {"reserved peak"},
-               {"after the switch"},
-               {"resident"},
-               {"gap"},
-               {"how", Align::kLeft}});
+  Table table("<allocator | reserved peak | after the switch | resident | gap | <how");
   const auto size = [](const std::optional<std::uint64_t>& bytes) {
     return bytes ? format_bytes(*bytes) : std::string();
   };

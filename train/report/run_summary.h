@@ -2,13 +2,10 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "memory/plan.h"
 #include "memory/step_graph.h"
 #include "train/report/report.h"
 #include "train/run/memory_summary.h"
-#include "train/run/process_summary.h"
 #include "train/run_folder/run_directory.h"
 
 namespace skyline {

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "framework/graph_text.h"
 #include "framework/op.h"
-#include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/errors.h"
 
 namespace skyline {
@@ -72,22 +70,6 @@ Json category_names() {
   return names;
 }
 
-}  // namespace
-
-Json step_json(const Trace& trace, const Plan& plan) {
-  Strings strings;
-  Json json = {{"blocks", blocks_json(trace, plan, strings)},
-               {"plan", plan_json(plan)},
-               {"phases", phase_names()},
-               {"categories", category_names()}};
-  json["strings"] = strings.take();
-  return json;
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
 std::vector<std::uint64_t> bytes_at_ops(const SimulatedStep& step) {
   const Tick end = std::ranges::max(step.trace.blocks, {}, &TraceBlock::upper).upper;
   std::vector<std::int64_t> changes(static_cast<std::size_t>(end) + 1);
@@ -141,7 +123,33 @@ StepGraph with_bytes_of(const Trace& trace, const SimulatedStep& simulated, Step
   return graph;
 }
 
+std::uint64_t most_of(const OrderCurve& curve) {
+  return curve.bytes.empty() ? 0 : std::ranges::max(curve.bytes);
+}
+
+Json curve_json(const OrderCurve& curve) {
+  return {{"order", curve.order}, {"bytes", curve.bytes}};
+}
+
+Json cut_json(const std::vector<CutRow>& rows) {
+  Json json = Json::array();
+  for (const CutRow& row : rows) {
+    json.push_back(Json::array({row.bytes, row.written_by, row.needed_by}));
+  }
+  return json;
+}
+
 }  // namespace
+
+Json step_json(const Trace& trace, const Plan& plan) {
+  Strings strings;
+  Json json = {{"blocks", blocks_json(trace, plan, strings)},
+               {"plan", plan_json(plan)},
+               {"phases", phase_names()},
+               {"categories", category_names()}};
+  json["strings"] = strings.take();
+  return json;
+}
 
 bool same_lifetimes(const Trace& a, const Trace& b) {
   return std::ranges::equal(a.blocks, b.blocks, [](const TraceBlock& one, const TraceBlock& other) {
@@ -181,28 +189,6 @@ Json to_json(const StepStory& story) {
   return json;
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::uint64_t most_of(const OrderCurve& curve) {
-  return curve.bytes.empty() ? 0 : std::ranges::max(curve.bytes);
-}
-
-Json curve_json(const OrderCurve& curve) {
-  return {{"order", curve.order}, {"bytes", curve.bytes}};
-}
-
-Json cut_json(const std::vector<CutRow>& rows) {
-  Json json = Json::array();
-  for (const CutRow& row : rows) {
-    json.push_back(Json::array({row.bytes, row.written_by, row.needed_by}));
-  }
-  return json;
-}
-
-}  // namespace
-
 std::uint64_t OrderView::program() const { return most_of(before); }
 std::uint64_t OrderView::peak() const { return most_of(after); }
 
@@ -220,29 +206,6 @@ Json to_json(const OrderView& view) {
           {"least_known", view.least_known},
           {"sentence", view.sentence},
           {"cut_rows", cut_json(view.cut)}};
-}
-
-std::vector<BucketSum> bucket_sums(const StepGraph& graph, const StepStory& story) {
-  std::vector<BucketSum> sums;
-  for (const BlockUse& use : story.uses) {
-    const StepOp& op = graph.ops[use.op];
-    if (!begins_rank_sum(op.name) || use.kind != BlockUse::Kind::kRequest) continue;
-    BucketSum& sum =
-        sums.emplace_back(BucketSum{.block = use.block, .gradients = op.inputs.size()});
-    for (const ValueId value : op.inputs) sum.bytes += graph.values[value].bytes;
-  }
-  return sums;
-}
-
-nlohmann::ordered_json to_json(const RankLane& lane) {
-  nlohmann::ordered_json json = {{"ranks", lane.ranks},
-                                 {"sums", nlohmann::ordered_json::array()},
-                                 {"sum_seconds", lane.sum_seconds},
-                                 {"wait_seconds", lane.wait_seconds}};
-  for (const BucketSum& sum : lane.sums) {
-    json["sums"].push_back({sum.block, sum.gradients, sum.bytes});
-  }
-  return json;
 }
 
 }  // namespace skyline

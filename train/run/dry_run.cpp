@@ -1,7 +1,6 @@
 #include "train/run/dry_run.h"
 
 #include <numeric>
-#include <utility>
 
 #include "memory/replay/live_bytes.h"
 #include "models/models.h"
@@ -51,16 +50,16 @@ Context::Options dry_context(Context::Options options, Mode mode) {
   return options;
 }
 
-DryRunFacts DryRun::step(std::int64_t batch_size, Mode mode, Graph graph) {
+DryRunFacts DryRun::foresee(std::int64_t batch_size, Mode mode, Graph graph) {
   run_->take_empty_batch(batch_size);
-  return step(mode, graph);
+  return foresee(mode, graph);
 }
 
-DryRunFacts DryRun::step(Mode mode, Graph graph) {
+DryRunFacts DryRun::foresee(Mode mode, Graph graph) {
   Context& context = run_->context;
   context.set_record_graph(graph == Graph::kOn);
   if (mode == Mode::kTraining) {
-    run_->step({});
+    run_->train_step({});
   } else {
     run_->inference_step();
   }

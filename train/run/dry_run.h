@@ -44,9 +44,9 @@ class DryRun {
 
   // Runs one step with `batch_size` samples. kInference runs the inference step, even if the
   // network was made for training. Throws ShapeError.
-  DryRunFacts step(std::int64_t batch_size, Mode mode, Graph graph = Graph::kOff);
+  DryRunFacts foresee(std::int64_t batch_size, Mode mode, Graph graph = Graph::kOff);
   // The same with the current batch.
-  DryRunFacts step(Mode mode, Graph graph = Graph::kOff);
+  DryRunFacts foresee(Mode mode, Graph graph = Graph::kOff);
   // The next steps save bytes in this way.
   void set_savings(Savings savings) { run_->context.set_savings(std::move(savings)); }
   // The next steps make their kernels anew: other engines were chosen.

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "framework/compute.h"
@@ -13,13 +13,14 @@
 #include "memory/replay/recorded_run.h"
 #include "memory/session/session.h"
 #include "train/options/memory_options.h"
-#include "train/run/advised_plans.h"
 
 namespace skyline {
 
 // The allocator of dry runs, which hands out addresses without bytes and records the run. Users
 // cannot select it.
 inline constexpr std::string_view kRunRecorder = "run-recorder";
+
+class AdvisedPlans;  // of a session
 
 // Who watches a run's memory.
 struct MemoryWatch {

@@ -22,7 +22,7 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
   return optimizer_ ? std::span<const Buffer>(optimizer_->state()) : std::span<const Buffer>();
 }
 
-float ModelRun::step(const UpdateParams& params) {
+float ModelRun::train_step(const UpdateParams& params) {
   const float loss =
       optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
   if (!plans_each_step()) memory.suit_advice();

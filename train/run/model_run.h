@@ -36,7 +36,7 @@ struct BatchFacts {
 //   std::unique_ptr<ModelRun> run = workload.on(memory, Mode::kTraining);
 //   run->seek({}, seed);
 //   run->next();
-//   float loss = run->step({.learning_rate = 0.1f, .step = 1});
+//   float loss = run->train_step({.learning_rate = 0.1f, .step = 1});
 class ModelRun : public StepBatches {
  public:
   ModelRun(const ModelRun&) = delete;
@@ -63,7 +63,7 @@ class ModelRun : public StepBatches {
 
   // Runs one training step on the current batches; in inference mode, one inference step, which
   // ignores `params`. Returns the mean loss, 0 in a dry run. Throws what training_step() throws.
-  float step(const UpdateParams& params);
+  float train_step(const UpdateParams& params);
   // Runs one inference step on the first current batch and returns its loss.
   virtual float inference_step() = 0;
   // True if next() adopts a plan for the step.
@@ -87,10 +87,6 @@ class ModelRun : public StepBatches {
       : memory(memory_options, watch, context_options.execute ? context_options.compute : nullptr),
         context(memory.allocator(), context_options),
         shares_(context_options.execute ? shares : shares.in_dry_run()) {}
-  // Which batches of the data this run reads.
-  BatchShare share() const noexcept {
-    return {.rank = shares_.place.rank, .ranks = shares_.place.ranks};
-  }
   // How many batches are current.
   std::size_t step_batches() const noexcept {
     return context.training() ? shares_.micro_batches : 1;

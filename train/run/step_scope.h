@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdexcept>
-
 #include "framework/context.h"
 
 namespace skyline {

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/history/samples.h"
 #include "train/history/step_series.h"
-#include "train/history/steps_chart.h"
 #include "train/run/evaluation.h"
 #include "train/run/model_run.h"
 

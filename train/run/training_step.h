@@ -33,10 +33,10 @@ class StepBatches {
 };
 
 // Runs a whole training step: forward, reading back the loss and backward for each batch of this
-// process, and one update. Returns the mean of the losses of all ranks, 0 in a dry run. The update
-// sees ((g1 + g2) + g3) + …, where g is the whole gradient of a batch's share of that mean. The
-// program keeps no tensor after its last op, so values die exactly where the step graph says, and
-// the recorded trace equals the simulated one. Gradients and updates run in the order that the
+// process, and one update. Returns the mean of the losses of all processes, 0 in a dry run. The
+// update sees ((g1 + g2) + g3) + …, where g is the whole gradient of a batch's share of that mean.
+// The program keeps no tensor after its last op, so values die exactly where the step graph says,
+// and the recorded trace equals the simulated one. Gradients and updates run in the order that the
 // context's options choose. Throws LossNotFinite before anything but gradients and running
 // statistics has changed, OutOfMemory, and what the ops throw.
 float training_step(Context& context, const Optimizer& optimizer, const UpdateParams& params,

@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "train/checkpoints/files.h"
-
 namespace skyline {
 namespace {
 
@@ -55,29 +53,11 @@ LogFile::LogFile(const std::filesystem::path& path, std::filesystem::path shown)
     : shown_(shown.empty() ? path : std::move(shown)) {
   OpenedFile opened = open_regular(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW);
   if (opened.file < 0) throw WriteError(shown_, opened.cause);
-  file_ = opened.file;
+  file_ = std::move(opened.file);
   struct stat facts = {};
   if (::fstat(file_, &facts) != 0) throw WriteError(shown_, errno);
   device_ = facts.st_dev;
   inode_ = facts.st_ino;
-}
-
-LogFile::LogFile(LogFile&& other) noexcept
-    : shown_(std::move(other.shown_)),
-      file_(std::exchange(other.file_, -1)),
-      device_(other.device_),
-      inode_(other.inode_) {}
-
-LogFile& LogFile::operator=(LogFile&& other) noexcept {
-  std::swap(shown_, other.shown_);
-  std::swap(file_, other.file_);
-  std::swap(device_, other.device_);
-  std::swap(inode_, other.inode_);
-  return *this;
-}
-
-LogFile::~LogFile() {
-  if (file_ >= 0) ::close(file_);
 }
 
 bool LogFile::lock() { return ::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }

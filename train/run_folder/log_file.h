@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/checkpoints/files.h"
+
 namespace skyline {
 
 // A text file of a run that grows line by line. It is a regular file: a pipe or a device is refused
@@ -17,9 +19,6 @@ class LogFile {
 
   // Opens or makes a file; follows no link. `shown` is its path in messages. Throws WriteError.
   explicit LogFile(const std::filesystem::path& path, std::filesystem::path shown = {});
-  LogFile(LogFile&& other) noexcept;
-  LogFile& operator=(LogFile&& other) noexcept;
-  ~LogFile();
 
   // Takes the lock of the file, which ends with the process. Returns false if another has it.
   bool lock();
@@ -44,7 +43,7 @@ class LogFile {
 
  private:
   std::filesystem::path shown_;
-  int file_ = -1;
+  Descriptor file_;
   std::uint64_t device_ = 0, inode_ = 0;  // the file's identity
 };
 

@@ -11,88 +11,21 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <utility>
 
 #include "memory/formats/json_reader.h"
-#include "train/checkpoints/files.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 bool same_folder(const fs::path& path, int folder) {
   struct stat there = {}, mine = {};
   return ::stat(path.c_str(), &there) == 0 && ::fstat(folder, &mine) == 0 &&
          there.st_dev == mine.st_dev && there.st_ino == mine.st_ino;
 }
-
-}  // namespace
-
-OpenFolder::OpenFolder(fs::path path)
-    : path_(std::move(path)), folder_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
-  if (folder_ < 0) throw WriteError(path_, errno);
-  inside_ = fmt::format("/proc/self/fd/{}", folder_);
-  if (!same_folder(inside_, folder_)) inside_ = path_;
-}
-
-OpenFolder::OpenFolder(OpenFolder&& other) noexcept
-    : path_(std::move(other.path_)),
-      inside_(std::move(other.inside_)),
-      folder_(std::exchange(other.folder_, -1)) {}
-
-OpenFolder& OpenFolder::operator=(OpenFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(inside_, other.inside_);
-  std::swap(folder_, other.folder_);
-  return *this;
-}
-
-OpenFolder::~OpenFolder() {
-  if (folder_ >= 0) ::close(folder_);
-}
-
-fs::path OpenFolder::own(std::string_view name) const {
-  const fs::path path = inside_ / name;
-  std::error_code error;
-  if (!fs::is_symlink(path, error)) return path;
-  const auto refuse = [&](const std::string& why) { throw WriteError(path_ / name, why); };
-  const fs::path target = fs::canonical(path, error);
-  if (error) {
-    const std::string special = special_file(path);
-    refuse(special.empty() ? error.message() : special);
-  }
-  const fs::path below = target.lexically_relative(fs::canonical(inside_));
-  if (*below.begin() == "..") {
-    refuse(fmt::format("it is a link to {}, outside the run folder", target.string()));
-  }
-  return inside_ / below;
-}
-
-fs::path OpenFolder::shown(const fs::path& path) const {
-  const auto [end, rest] = std::ranges::mismatch(inside_, path);
-  if (end != inside_.end()) return path;
-  fs::path result = path_;
-  for (auto name = rest; name != path.end(); ++name) result /= *name;
-  return result;
-}
-
-bool OpenFolder::in_place() const { return same_folder(path_, folder_); }
-
-std::optional<fs::path> OpenFolder::place() const {
-  if (in_place()) return path_;
-  std::error_code error;
-  // The kernel keeps the path of an open folder up to date.
-  const fs::path now = fs::read_symlink(fmt::format("/proc/self/fd/{}", folder_), error);
-  if (error || !same_folder(now, folder_)) return {};
-  return now;
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kArguments = "arguments.json";
 constexpr const char* kLog = "log.jsonl";
@@ -164,7 +97,93 @@ bool holds_checkpoint(const fs::path& folder) {
   });
 }
 
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw WriteError(path, error.value());
+}
+
+// True if a start that failed at once left nothing but an empty log in the folder.
+bool is_unused(const fs::path& folder) {
+  return std::ranges::all_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
+    return entry.path().filename() == fmt::format("arguments.json{}", kTemporaryEnding) ||
+           (entry.path().filename() == "log.jsonl" && entry.is_regular_file() &&
+            !entry.is_symlink() && entry.file_size() == 0);
+  });
+}
+
+void make_given(const fs::path& out) {
+  std::error_code ignored;
+  if (fs::exists(out, ignored)) {
+    if (!fs::is_directory(out)) {
+      throw UsageError(fmt::format("{} is a file; a run needs a folder", out.string()));
+    }
+    if (!is_unused(out)) {
+      const bool is_run = fs::exists(out / "arguments.json", ignored);
+      throw UsageError(fmt::format("{} is not empty; a run needs its own folder{}", out.string(),
+                                   is_run ? "; to continue its run, give --resume" : ""));
+    }
+  }
+  make_folders(out);
+}
+
+// create_directory() tells whether this process made the folder, so two runs that start in the same
+// second get two folders.
+fs::path make_named(const fs::path& parent, std::string_view model) {
+  make_folders(parent);
+  const std::tm now = fmt::localtime(std::time(nullptr));
+  for (int number = 1;; ++number) {
+    const fs::path path = parent / fmt::format("{}-{:%Y%m%d-%H%M%S}-{}", model, now, number);
+    std::error_code error;
+    if (fs::create_directory(path, error)) return path;
+    if (error) throw WriteError(path, error.value());
+  }
+}
+
 }  // namespace
+
+OpenFolder::OpenFolder(fs::path path)
+    : path_(std::move(path)), folder_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+  if (folder_ < 0) throw WriteError(path_, errno);
+  inside_ = fmt::format("/proc/self/fd/{}", int{folder_});
+  if (!same_folder(inside_, folder_)) inside_ = path_;
+}
+
+fs::path OpenFolder::own(std::string_view name) const {
+  const fs::path path = inside_ / name;
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const auto refuse = [&](const std::string& why) { throw WriteError(path_ / name, why); };
+  const fs::path target = fs::canonical(path, error);
+  if (error) {
+    const std::string special = special_file(path);
+    refuse(special.empty() ? error.message() : special);
+  }
+  const fs::path below = target.lexically_relative(fs::canonical(inside_));
+  if (*below.begin() == "..") {
+    refuse(fmt::format("it is a link to {}, outside the run folder", target.string()));
+  }
+  return inside_ / below;
+}
+
+fs::path OpenFolder::shown(const fs::path& path) const {
+  const auto [end, rest] = std::ranges::mismatch(inside_, path);
+  if (end != inside_.end()) return path;
+  fs::path result = path_;
+  for (auto name = rest; name != path.end(); ++name) result /= *name;
+  return result;
+}
+
+bool OpenFolder::in_place() const { return same_folder(path_, folder_); }
+
+std::optional<fs::path> OpenFolder::place() const {
+  if (in_place()) return path_;
+  std::error_code error;
+  // The kernel keeps the path of an open folder up to date.
+  const fs::path now = fs::read_symlink(fmt::format("/proc/self/fd/{}", int{folder_}), error);
+  if (error || !same_folder(now, folder_)) return {};
+  return now;
+}
 
 RunDirectory::RunDirectory(const fs::path& path)
     : folder_(opened(path)), log_(open(kLog)), log_path_(path / kLog) {
@@ -331,55 +350,6 @@ std::optional<StoredJson> arguments_of_unsaved_run(const fs::path& folder) {
     throw UsageError(fmt::format("{}, and the run has no checkpoint", error.what()));
   }
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-void make_folders(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw WriteError(path, error.value());
-}
-
-// True if a start that failed at once left nothing but an empty log in the folder.
-bool is_unused(const fs::path& folder) {
-  return std::ranges::all_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == fmt::format("arguments.json{}", kTemporaryEnding) ||
-           (entry.path().filename() == "log.jsonl" && entry.is_regular_file() &&
-            !entry.is_symlink() && entry.file_size() == 0);
-  });
-}
-
-void make_given(const fs::path& out) {
-  std::error_code ignored;
-  if (fs::exists(out, ignored)) {
-    if (!fs::is_directory(out)) {
-      throw UsageError(fmt::format("{} is a file; a run needs a folder", out.string()));
-    }
-    if (!is_unused(out)) {
-      const bool is_run = fs::exists(out / "arguments.json", ignored);
-      throw UsageError(fmt::format("{} is not empty; a run needs its own folder{}", out.string(),
-                                   is_run ? "; to continue its run, give --resume" : ""));
-    }
-  }
-  make_folders(out);
-}
-
-// create_directory() tells whether this process made the folder, so two runs that start in the same
-// second get two folders.
-fs::path make_named(const fs::path& parent, std::string_view model) {
-  make_folders(parent);
-  const std::tm now = fmt::localtime(std::time(nullptr));
-  for (int number = 1;; ++number) {
-    const fs::path path = parent / fmt::format("{}-{:%Y%m%d-%H%M%S}-{}", model, now, number);
-    std::error_code error;
-    if (fs::create_directory(path, error)) return path;
-    if (error) throw WriteError(path, error.value());
-  }
-}
-
-}  // namespace
 
 fs::path new_run_folder(const std::optional<fs::path>& out, std::string_view model,
                         const fs::path& parent) {

@@ -26,9 +26,6 @@ class OpenFolder {
  public:
   // Throws WriteError.
   explicit OpenFolder(std::filesystem::path path);
-  OpenFolder(OpenFolder&& other) noexcept;
-  OpenFolder& operator=(OpenFolder&& other) noexcept;
-  ~OpenFolder();
 
   const std::filesystem::path& path() const noexcept { return path_; }  // as given
   // A path that leads to the folder through its descriptor. Without /proc: path().
@@ -46,7 +43,7 @@ class OpenFolder {
 
  private:
   std::filesystem::path path_, inside_;
-  int folder_ = -1;
+  Descriptor folder_;
 };
 
 // Someone moved or removed a run's folder, or its log, while the run wrote to it.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "train/run/now_seconds.h"
 
@@ -21,8 +20,8 @@ double BusySeconds::so_far() const { return now_seconds() - began_ - (waited() -
 
 std::vector<RankOrder> exchange(RankGroup& group, const RankOrder& own) {
   std::vector<RankOrder> orders;
-  for (const std::string& bytes : group.gather({reinterpret_cast<const char*>(&own), sizeof own})) {
-    std::memcpy(&orders.emplace_back(), bytes.data(), sizeof own);
+  for (const std::string& bytes : group.gather(bytes_of(own))) {
+    orders.push_back(from_bytes<RankOrder>(bytes));
   }
   return orders;
 }

@@ -6,12 +6,9 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
-#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
-#include "train/ranks/shared_batches.h"
 #include "train/run/step_scope.h"
 #include "train/translation/translation_step.h"
 
@@ -20,9 +17,9 @@ namespace {
 
 using Words = std::span<const std::string>;
 using Ngram = std::array<std::uint32_t, Bleu::kMostWords>;  // ids from 1; unused places are 0
-using Ids = std::unordered_map<std::string_view, std::uint32_t>;
+using NgramIds = std::unordered_map<std::string_view, std::uint32_t>;
 
-std::vector<std::uint32_t> ids_of(Words words, Ids& ids) {
+std::vector<std::uint32_t> ids_of(Words words, NgramIds& ids) {
   std::vector<std::uint32_t> sentence;
   for (const std::string& word : words) {
     const auto next = static_cast<std::uint32_t>(ids.size() + 1);
@@ -52,54 +49,6 @@ std::uint64_t clipped_matches(const std::vector<Ngram>& answer,
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
-
-}  // namespace
-
-void Bleu::add(Words answer, Words reference) {
-  Ids ids;
-  const auto answer_ids = ids_of(answer, ids), reference_ids = ids_of(reference, ids);
-  for (std::size_t order = 1; order <= kMostWords; ++order) {
-    const auto ngrams = sorted_ngrams(answer_ids, order);
-    ngrams_[order - 1] += ngrams.size();
-    matches_[order - 1] += clipped_matches(ngrams, sorted_ngrams(reference_ids, order));
-  }
-  answer_words_ += answer.size();
-  reference_words_ += reference.size();
-  ++sentences_;
-  if (answer_ids == reference_ids) ++exact_;
-}
-
-double Bleu::precision(std::size_t order) const {
-  return share(matches_.at(order - 1), ngrams_.at(order - 1));
-}
-
-double Bleu::brevity_penalty() const {
-  if (answer_words_ >= reference_words_) return 1;
-  if (answer_words_ == 0) return 0;
-  return std::exp(1 - static_cast<double>(reference_words_) / static_cast<double>(answer_words_));
-}
-
-double Bleu::exact_match() const { return share(exact_, sentences_); }
-
-double Bleu::score(BleuSmoothing smoothing) const {
-  double logarithms = 0;
-  for (std::size_t n = 0; n < kMostWords; ++n) {
-    const std::uint64_t more = smoothing == BleuSmoothing::kAddOne && n > 0 ? 1 : 0;
-    const double precision = share(matches_[n] + more, ngrams_[n] + more);
-    if (precision == 0) return 0;
-    logarithms += std::log(precision);
-  }
-  return 100 * brevity_penalty() * std::exp(logarithms / kMostWords);
-}
-
-std::string Bleu::text(BleuSmoothing smoothing) const {
-  return fmt::format("BLEU {:.2f} ({:.1f}/{:.1f}/{:.1f}/{:.1f}, brevity {:.3f}, {} sentences{})",
-                     score(smoothing), 100 * precision(1), 100 * precision(2), 100 * precision(3),
-                     100 * precision(4), brevity_penalty(), sentences_,
-                     smoothing == BleuSmoothing::kAddOne ? ", add-one smoothing for n > 1" : "");
-}
-
-namespace {
 
 std::vector<std::size_t> indices(std::size_t first, std::size_t last) {
   std::vector<std::size_t> pairs(last - first);
@@ -218,6 +167,50 @@ void add_translations(TranslationQuality& quality, Context& context, const Seq2S
 }
 
 }  // namespace
+
+void Bleu::add(Words answer, Words reference) {
+  NgramIds ids;
+  const auto answer_ids = ids_of(answer, ids), reference_ids = ids_of(reference, ids);
+  for (std::size_t order = 1; order <= kMostWords; ++order) {
+    const auto ngrams = sorted_ngrams(answer_ids, order);
+    ngrams_[order - 1] += ngrams.size();
+    matches_[order - 1] += clipped_matches(ngrams, sorted_ngrams(reference_ids, order));
+  }
+  answer_words_ += answer.size();
+  reference_words_ += reference.size();
+  ++sentences_;
+  if (answer_ids == reference_ids) ++exact_;
+}
+
+double Bleu::precision(std::size_t order) const {
+  return share(matches_.at(order - 1), ngrams_.at(order - 1));
+}
+
+double Bleu::brevity_penalty() const {
+  if (answer_words_ >= reference_words_) return 1;
+  if (answer_words_ == 0) return 0;
+  return std::exp(1 - static_cast<double>(reference_words_) / static_cast<double>(answer_words_));
+}
+
+double Bleu::exact_match() const { return share(exact_, sentences_); }
+
+double Bleu::score(BleuSmoothing smoothing) const {
+  double logarithms = 0;
+  for (std::size_t n = 0; n < kMostWords; ++n) {
+    const std::uint64_t more = smoothing == BleuSmoothing::kAddOne && n > 0 ? 1 : 0;
+    const double precision = share(matches_[n] + more, ngrams_[n] + more);
+    if (precision == 0) return 0;
+    logarithms += std::log(precision);
+  }
+  return 100 * brevity_penalty() * std::exp(logarithms / kMostWords);
+}
+
+std::string Bleu::text(BleuSmoothing smoothing) const {
+  return fmt::format("BLEU {:.2f} ({:.1f}/{:.1f}/{:.1f}/{:.1f}, brevity {:.3f}, {} sentences{})",
+                     score(smoothing), 100 * precision(1), 100 * precision(2), 100 * precision(3),
+                     100 * precision(4), brevity_penalty(), sentences_,
+                     smoothing == BleuSmoothing::kAddOne ? ", add-one smoothing for n > 1" : "");
+}
 
 TranslationQuality translation_quality(Context& context, const Seq2Seq& model,
                                        const TranslationData& data, const QualityOptions& options,

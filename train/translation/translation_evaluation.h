@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "framework/context.h"
 #include "models/seq2seq.h"
@@ -69,7 +68,7 @@ struct QualityOptions {
   std::size_t pairs = 1000;  // most pairs to translate for BLEU
   std::size_t sample = 0;    // pair to show, modulo the number translated
   TranslatorOptions translator = {};
-  StepShares shares = {};  // which ranks divide the batches
+  StepShares shares = {};  // how processes divide the batches
 };
 
 // Computes the perplexity over all validation pairs and the BLEU over the first ones. Leaves the

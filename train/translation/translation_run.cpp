@@ -1,10 +1,12 @@
 #include "train/translation/translation_run.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "memory/alignment.h"
 #include "train/run/now_seconds.h"
 #include "train/run/random_bits.h"
 #include "train/translation/translation_evaluation.h"
@@ -30,7 +32,7 @@ TranslationRun::TranslationRun(const MemoryOptions& memory_options,
 void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
   PairLoaderOptions loader = options_.loader;
   loader.start = position;
-  loader.share = share();
+  loader.share = shares().of_data();
   DryPairStep dry_step;
   if (options_.plan_each_batch) {
     memory.give_advice_room(choices_.plan_bytes);
@@ -89,9 +91,9 @@ std::size_t TranslationRun::input_bytes() const {
   return bytes;
 }
 
-float TranslationRun::step(const PairBatch& batch, const UpdateParams& params) {
+float TranslationRun::train_step(const PairBatch& batch, const UpdateParams& params) {
   take({batch});
-  return step(params);
+  return train_step(params);
 }
 
 Evaluation TranslationRun::evaluate(std::int64_t number, const EvaluationProgress& progress) {
@@ -125,9 +127,57 @@ TranslationDryRun::TranslationDryRun(const Context::Options& context_options,
                               options)),
       dry_(std::unique_ptr<ModelRun>(run_)) {}
 
-DryRunFacts TranslationDryRun::step(std::vector<PairBatch> batches, DryRun::Graph graph) {
+DryRunFacts TranslationDryRun::foresee(std::vector<PairBatch> batches, DryRun::Graph graph) {
   run_->take(std::move(batches));
-  return dry_.step(Mode::kTraining, graph);
+  return dry_.foresee(Mode::kTraining, graph);
+}
+
+PlannedChoice first_that_fits(const std::vector<PairBatch>& batches, const StepChoices& choices,
+                              const DryPairStep& dry_step, const Session& session) {
+  for (const Savings& savings : choices.savings) {
+    const Trace trace = dry_step(batches, savings);
+    if (lower_bound_bytes(trace, kAlignmentBytes) > choices.plan_bytes) continue;
+    StepPlan plan = session.plan_for({&trace, 1});
+    if (plan.plan.peak <= choices.plan_bytes) return {savings, std::move(plan)};
+  }
+  Savings found = choices.search(batches);
+  const Trace trace = dry_step(batches, found);
+  return {std::move(found), session.plan_for({&trace, 1})};
+}
+
+PlannedPairs::PlannedPairs(PairLoader loader, std::size_t step_batches, Session* session,
+                           StepChoices choices, DryPairStep dry_step)
+    : loader_(std::move(loader)),
+      step_batches_(step_batches),
+      session_(session),
+      choices_(std::move(choices)),
+      dry_step_(std::move(dry_step)) {}
+
+std::vector<PairBatch> PlannedPairs::read() {
+  std::vector<PairBatch> batches;
+  while (batches.size() < step_batches_) batches.push_back(loader_.next());
+  return batches;
+}
+
+PlannedPairs::Step PlannedPairs::next() {
+  if (session_ == nullptr) return {read(), choices_.savings.front()};
+  Coming now = coming_ ? *std::exchange(coming_, std::nullopt) : prepare();
+  PlannedChoice choice = now.choice.get();
+  session_->adopt_plan(std::move(choice.plan));
+  // The next step is planned while the caller runs this one.
+  coming_ = prepare();
+  return {std::move(now.batches), std::move(choice.savings)};
+}
+
+PlannedPairs::Coming PlannedPairs::prepare() {
+  std::vector<PairBatch> batches = read();
+  // Workspace sizes depend on the number of threads, and OpenMP keeps that setting per thread.
+  const auto plan = [this, batches, threads = omp_get_max_threads()] {
+    omp_set_num_threads(threads);
+    return first_that_fits(batches, choices_, dry_step_, *session_);
+  };
+  // If no second thread can be started, get() makes the plan.
+  return {std::move(batches), std::async(std::launch::async | std::launch::deferred, plan)};
 }
 
 }  // namespace skyline

@@ -1,19 +1,79 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "data/text/pair_loader.h"
+#include "framework/savings.h"
+#include "memory/session/plan.h"
+#include "memory/session/session.h"
 #include "models/seq2seq.h"
 #include "train/run/dry_run.h"
 #include "train/run/model_run.h"
-#include "train/translation/planned_pairs.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_step.h"
 
 namespace skyline {
+
+// Dry-runs a training step on the batches with these savings.
+using DryPairStep = std::function<Trace(const std::vector<PairBatch>&, const Savings&)>;
+
+// Choices of how a step saves bytes, the fastest first, and the bytes that its plan may take.
+struct StepChoices {
+  std::vector<Savings> savings = {nullptr};
+  std::uint64_t plan_bytes = std::numeric_limits<std::uint64_t>::max();
+  // Finds savings that make a step of these batches fit, if none of the above does. Slow.
+  std::function<Savings(const std::vector<PairBatch>&)> search = {};
+};
+
+// A choice and the plan of a step that makes it.
+struct PlannedChoice {
+  Savings savings;
+  StepPlan plan;
+};
+
+// Returns the first choice whose plan fits, else what the search finds. Throws what it throws.
+PlannedChoice first_that_fits(const std::vector<PairBatch>& batches, const StepChoices& choices,
+                              const DryPairStep& dry_step, const Session& session);
+
+// The batches of a run, step by step. With a session, next() returns a step's batches after
+// adopting a plan for it: while a step runs, another thread dry-runs and plans the next one. Thread
+// rule: only the thread that drives the steps.
+class PlannedPairs {
+ public:
+  // A step has `step_batches`. If `session` is null, batches are only read. `dry_step` is called
+  // only on the planning thread. The session and the loader's data outlive this object.
+  PlannedPairs(PairLoader loader, std::size_t step_batches, Session* session, StepChoices choices,
+               DryPairStep dry_step);
+
+  struct Step {
+    std::vector<PairBatch> batches;
+    Savings savings;  // that the step must make
+  };
+  // Call between steps. Throws what the loader, the dry step and Session::adopt throw.
+  Step next();
+
+ private:
+  struct Coming {
+    std::vector<PairBatch> batches;
+    std::future<PlannedChoice> choice;
+  };
+  std::vector<PairBatch> read();
+  Coming prepare();
+
+  PairLoader loader_;
+  std::size_t step_batches_;
+  Session* session_;
+  StepChoices choices_;
+  DryPairStep dry_step_;
+  std::optional<Coming> coming_;  // waits for the other thread when destroyed
+};
 
 struct TranslationRunOptions {
   Seq2SeqShape shape;
@@ -50,9 +110,9 @@ class TranslationRun final : public ModelRun {
   const std::vector<PairBatch>& batches() const { return batches_; }  // none before next()
   BatchFacts batch_facts() const override;
 
-  using ModelRun::step;
-  // Calls take() and step().
-  float step(const PairBatch& batch, const UpdateParams& params);
+  using ModelRun::train_step;
+  // Calls take() and train_step().
+  float train_step(const PairBatch& batch, const UpdateParams& params);
   Tensor loss_of(std::size_t number) override {
     return translation_loss(context, model, batch(number));
   }
@@ -86,10 +146,10 @@ class TranslationDryRun {
   TranslationDryRun(const Context::Options& context_options, const TranslationRunOptions& options,
                     bool guard = false);
   // Throws ShapeError.
-  DryRunFacts step(std::vector<PairBatch> batches, DryRun::Graph graph = DryRun::Graph::kOff);
+  DryRunFacts foresee(std::vector<PairBatch> batches, DryRun::Graph graph = DryRun::Graph::kOff);
   void set_savings(Savings savings) { dry_.set_savings(std::move(savings)); }
   // Returns the step's requests, with tags. Throws ShapeError.
-  Trace trace(std::vector<PairBatch> batches) { return step(std::move(batches)).trace; }
+  Trace trace(std::vector<PairBatch> batches) { return foresee(std::move(batches)).trace; }
   Trace trace(std::vector<PairBatch> batches, Savings savings) {
     set_savings(std::move(savings));
     return trace(std::move(batches));

@@ -23,7 +23,7 @@ struct AddInOrder {
 }  // namespace
 
 void add_in_order(cudaStream_t stream, std::span<float> values, const float* received,
-                  std::size_t stride, RankPlace place) {
+                  std::size_t stride, RankOf place) {
   const auto count = static_cast<std::int64_t>(values.size());
   if (count == 0) return;
   const AddInOrder function{values.data(), received, static_cast<std::int64_t>(stride),

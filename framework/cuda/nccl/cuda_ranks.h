@@ -18,7 +18,7 @@ namespace skyline {
 // others lie in the order of ranks, each `stride` floats after the one before; `received` is the
 // first of them.
 void add_in_order(cudaStream_t stream, std::span<float> values, const float* received,
-                  std::size_t stride, RankPlace place);
+                  std::size_t stride, RankOf place);
 
 // Does the works of all ranks over their cards by NCCL, on a stream of its own, bit for bit as
 // RankExchange does them over a transport; fast sums add as NCCL likes. The host waits for none of
@@ -67,7 +67,7 @@ class CudaRanks {
   void check();
 
   NcclLibrary nccl_;
-  RankPlace place_;
+  RankOf place_;
   NcclCommunicator* communicator_ = nullptr;  // null until all ranks are connected, and after abort
   cudaStream_t works_ = nullptr;
   cudaEvent_t ready_ = nullptr;      // the values of the work that begins

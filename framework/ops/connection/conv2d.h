@@ -28,7 +28,7 @@ struct Conv2dParams {
 // gradient is an op of its own (conv2d_grad_input; conv2d_grad_weight, which includes the bias's),
 // so that one can be pruned. Workspace: the kernel library's scratch and copies of operands for
 // which it needs another layout; on the CPU it depends on the engine (conv2d_engines_cpu.h). Throws
-// ShapeError on wrong ranks, unequal channels, channels that the groups do not divide, or a window
+// ShapeError on a wrong rank, unequal channels, channels that the groups do not divide, or a window
 // larger than the padded image.
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params = {});
 

@@ -15,7 +15,7 @@ namespace skyline {
 //
 // Retains x if the weight needs a gradient and weight if x does (linear_grad_input;
 // linear_grad_weight, which includes the bias's). Workspace: the kernel library's scratch. Throws
-// ShapeError on wrong ranks or unequal extents.
+// ShapeError on a wrong rank or unequal extents.
 Tensor linear(Context& context, Tensor x, Tensor weight, Tensor bias);
 
 // Returns the op that linear() applies: inputs x, weight and, if given, bias; output 0 is the

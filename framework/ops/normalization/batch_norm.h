@@ -32,7 +32,7 @@ struct BatchNormParams {
 // variance, with relu beta too. Neither the result nor a mask is retained, because backward can
 // tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018, "In-place activated batch
 // norm", go further and drop x). Workspace: 16 C bytes for each 1024 pixels and up to 12 C more, on
-// CUDA at most 1.25 MiB and 8 C bytes. Throws ShapeError on wrong ranks or unequal channels.
+// CUDA at most 1.25 MiB and 8 C bytes. Throws ShapeError on a wrong rank or unequal channels.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params = {});
 

@@ -26,7 +26,7 @@ struct UpdateRule {
 template <typename Function>
 class UpdateOp final : public Op {
  public:
-  UpdateOp(UpdateRule<Function> rule, std::size_t parameters, const RankPlace& place)
+  UpdateOp(UpdateRule<Function> rule, std::size_t parameters, const RankOf& place)
       : rule_(std::move(rule)), parameters_(parameters), place_(place) {
     if (parameters == 0) throw std::invalid_argument("[update] got no parameter, expected some");
   }
@@ -90,7 +90,7 @@ class UpdateOp final : public Op {
 
   UpdateRule<Function> rule_;
   std::size_t parameters_;
-  RankPlace place_;
+  RankOf place_;
 };
 
 // Returns alpha with the step's correction of both biases.
@@ -139,14 +139,14 @@ class ClipFactor : public Op {
 
 }  // namespace
 
-TensorSpec state_spec(const TensorSpec& value, const RankPlace& place) {
+TensorSpec state_spec(const TensorSpec& value, const RankOf& place) {
   if (place.ranks == 1) return value;
   const auto size = static_cast<std::size_t>(value.shape.elements());
   return {.shape = {static_cast<std::int64_t>(largest_share_of_tensor(size, place.ranks))}};
 }
 
 std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters,
-                                          const RankPlace& place) {
+                                          const RankOf& place) {
   return std::make_shared<UpdateOp<SgdMomentumFunction>>(
       UpdateRule<SgdMomentumFunction>{
           .name = "sgd_momentum",
@@ -160,8 +160,7 @@ std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t paramete
       parameters, place);
 }
 
-std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters,
-                                  const RankPlace& place) {
+std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters, const RankOf& place) {
   if (params.step < 1) {
     throw std::invalid_argument(
         fmt::format("[adam] step, got {}, expected at least 1", params.step));

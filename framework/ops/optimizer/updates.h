@@ -13,7 +13,7 @@ namespace skyline {
 
 // The spec of a part of an optimizer's state for a parameter: the parameter's or, if several ranks
 // share the updates, f32 [largest_share_of_tensor()].
-TensorSpec state_spec(const TensorSpec& value, const RankPlace& place);
+TensorSpec state_spec(const TensorSpec& value, const RankOf& place);
 
 // Ops that update parameters in place, in one pass. Inputs, parameter by parameter: value, gradient
 // and the parts of its state; then, if there is one, a scale f32 [1] of all gradients, which
@@ -37,7 +37,7 @@ struct SgdParams {
 //   velocity = momentum * velocity - learning_rate * (g + weight_decay * value)
 //   value    = value + velocity
 std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t parameters = 1,
-                                          const RankPlace& place = {});
+                                          const RankOf& place = {});
 
 struct AdamParams {
   float alpha = 1e-3f;
@@ -55,7 +55,7 @@ struct AdamParams {
 //   value -= alpha sqrt(1 - beta2^step) / (1 - beta1^step) * m / (sqrt(v) + epsilon)
 // Throws std::invalid_argument if step is below 1.
 std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters = 1,
-                                  const RankPlace& place = {});
+                                  const RankOf& place = {});
 
 // The sum of squares of a gradient, f32 [1], added in double precision in an order that does not
 // depend on the number of threads.

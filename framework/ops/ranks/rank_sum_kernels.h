@@ -21,7 +21,7 @@ CUDA_ONLY std::unique_ptr<Kernel> make_wait_rank_work_cuda(CudaCompute& compute,
 
 // Returns what a first op's kernel is given: inputs of these sizes and, for sums, room for received
 // values.
-RankValues values_of(RankWork work, const std::vector<std::size_t>& sizes, const RankPlace& place,
+RankValues values_of(RankWork work, const std::vector<std::size_t>& sizes, const RankOf& place,
                      const KernelArguments& arguments);
 
 }  // namespace skyline

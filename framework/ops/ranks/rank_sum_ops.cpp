@@ -130,7 +130,7 @@ class RankGather final : public RankOp {
 
 }  // namespace
 
-RankValues values_of(RankWork work, const std::vector<std::size_t>& sizes, const RankPlace& place,
+RankValues values_of(RankWork work, const std::vector<std::size_t>& sizes, const RankOf& place,
                      const KernelArguments& arguments) {
   RankValues values{.work = work};
   for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -32,7 +32,7 @@ inline bool is_rank_op(std::string_view op) {
 // different numbers.
 struct RankBucket {
   std::shared_ptr<RankGroup> group;
-  RankPlace place;
+  RankOf place;
   int number = 0;
   std::size_t tensors = 0;
 };

@@ -46,7 +46,7 @@ std::vector<ExecutedOp> observed_step(TimedTraining& training, const Batch& batc
 }
 
 void print_ratios(const Seconds& seconds, double step_flop, double peak) {
-  Table table({{"loop", Align::kLeft}, {"step"}, {"GFLOP/s"}, {"of peak"}, {"bare : this"}});
+  Table table("<loop | step | GFLOP/s | of peak | bare : this");
   const double bare = median(seconds.bare).value();
   const auto add = [&](const std::string& name, const std::vector<double>& samples) {
     const double step = median(samples).value();

@@ -50,14 +50,7 @@ void OpProfile::add(std::span<const ExecutedOp> ops, std::span<const double> bar
 }
 
 std::string OpProfile::str(double step_seconds, std::size_t most_rows) const {
-  Table table({{"op", Align::kLeft},
-               {"calls"},
-               {"ms"},
-               {"share"},
-               {"GFLOP/s"},
-               {"GB/s"},
-               {"bare ms"},
-               {"kernels", Align::kLeft}});
+  Table table("<op | calls | ms | share | GFLOP/s | GB/s | bare ms | <kernels");
   std::vector<const Row*> rows;
   for (const Row& row : rows_) rows.push_back(&row);
   const auto time = [](const Row& row) { return median(row.seconds).value(); };

@@ -60,14 +60,7 @@ double count_flop(TimedTraining& training, const Batch& batch) {
 void print_table(const std::vector<std::unique_ptr<TimedTraining>>& trainings,
                  const std::vector<std::vector<double>>& seconds, const Batch& batch,
                  double step_flop, double peak) {
-  Table table({{"memory from", Align::kLeft},
-               {"order", Align::kLeft},
-               {"recompute"},
-               {"step"},
-               {"images/s"},
-               {"GFLOP/s"},
-               {"of peak"},
-               {"reserved"}});
+  Table table("<memory from | <order | recompute | step | images/s | GFLOP/s | of peak | reserved");
   for (std::size_t i = 0; i < trainings.size(); ++i) {
     const double step = median(seconds[i]).value();
     table.add_row({trainings[i]->name(), trainings[i]->step_options().order,

@@ -134,7 +134,7 @@ std::string DeviceProfile::str() const {
   rows.resize(std::min(rows.size(), kProfileRows));
   if (others.calls > 0) rows.emplace_back("others", others);
   rows.emplace_back("all ops, each waited for", all);
-  Table table({{"op", Align::kLeft}, {"calls"}, {"device"}, {"share"}});
+  Table table("<op | calls | device | share");
   for (const auto& [name, share] : rows) {
     table.add_row({name, std::to_string(share.calls), fmt::format("{:.3f} ms", 1e3 * share.seconds),
                    fmt::format("{:.1f} %", 100 * share.seconds / all.seconds)});
@@ -251,15 +251,11 @@ void write_engines(const Options& options) {
 
 // Returns the number of trainings that failed.
 int measure(const std::string& model, std::int64_t batch, const Options& options, double peak) {
-  std::vector<Table::Column> columns = {{"memory from", Align::kLeft},
-                                        {"step"},
-                                        {items_of(model) + "/s"},
-                                        {"of peak"},
-                                        {"reserved"},
-                                        {"in allocation"}};
-  if (options.cuda.graph) columns.insert(columns.end(), {{"graphs/step"}, {"ops/step"}});
-  const std::size_t width = columns.size();
-  Table table(std::move(columns));
+  std::string titles = fmt::format(
+      "<memory from | step | {}/s | of peak | reserved | in allocation", items_of(model));
+  if (options.cuda.graph) titles += " | graphs/step | ops/step";
+  const std::size_t width = options.cuda.graph ? 8 : 6;
+  Table table(titles);
   fmt::print("{}, batch {}\n", model, batch);
   int failures = 0;
   bool profile = options.profile;

@@ -37,7 +37,7 @@ class ImageTraining final : public CudaTraining {
               .watch = {.timed = true}}) {}
 
   ModelRun& run() override { return run_; }
-  void step() override { run_.step(batch_, kStepParams); }
+  void step() override { run_.train_step(batch_, kStepParams); }
   double items() const override { return static_cast<double>(batch_.size); }
 
  private:
@@ -54,7 +54,7 @@ class TranslationTraining final : public CudaTraining {
         run_(memory_options(allocator), options, {}) {}
 
   ModelRun& run() override { return run_; }
-  void step() override { run_.step(batch_, {.learning_rate = 1e-3f, .step = ++steps_}); }
+  void step() override { run_.train_step(batch_, {.learning_rate = 1e-3f, .step = ++steps_}); }
   double items() const override {
     return static_cast<double>(batch_.source.words.size() + batch_.target.words.size());
   }

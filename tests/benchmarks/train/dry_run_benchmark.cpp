@@ -70,15 +70,7 @@ bool measure(const Step& step, Table& table) {
 
 int main() {
   using namespace skyline;
-  Table table({{"network", Align::kLeft},
-               {"step", Align::kLeft},
-               {"batch"},
-               {"requests"},
-               {"dry run"},
-               {"plan"},
-               {"gap"},
-               {"planner", Align::kLeft},
-               {"target", Align::kLeft}});
+  Table table("<network | <step | batch | requests | dry run | plan | gap | <planner | <target");
   int missed = 0;
   const std::vector<Step> all = steps();
   for (const Step& step : all) missed += measure(step, table) ? 0 : 1;

@@ -69,7 +69,7 @@ class LaneTraining {
     omp_set_num_threads(static_cast<int>(threads_));
     const double started = now_seconds();
     run_->next();
-    run_->step({.learning_rate = 1e-3f, .step = ++number_});
+    run_->train_step({.learning_rate = 1e-3f, .step = ++number_});
     steps_.push_back(now_seconds() - started);
   }
 
@@ -111,7 +111,7 @@ void measure(const std::string& network, const Options& options, Console& consol
       training->end_turn();
     }
   }
-  Table table({{"lanes x threads", Align::kLeft}, {"step"}, {"per turn"}, {"waits"}, {"reserved"}});
+  Table table("<lanes x threads | step | per turn | waits | reserved");
   for (const auto& training : trainings) {
     std::vector<double> shares;
     for (std::size_t turn = 0; turn < training->turns().size(); ++turn) {

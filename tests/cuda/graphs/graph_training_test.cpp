@@ -57,9 +57,9 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
     const Launches before = run.context.compute().runner().facts().launches;
     const auto kernels_before = kernels_outside_graphs();
     const auto number = static_cast<std::int64_t>(step);
-    trained.losses.push_back(
-        run.step(batches[step % sizes][step],
-                 {.learning_rate = 0.05f / static_cast<float>(step + 1), .step = number + 1}));
+    trained.losses.push_back(run.train_step(
+        batches[step % sizes][step],
+        {.learning_rate = 0.05f / static_cast<float>(step + 1), .step = number + 1}));
     const Launches now = run.context.compute().runner().facts().launches;
     trained.launches = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
     if (kernels_before) trained.kernels = *kernels_outside_graphs() - *kernels_before;
@@ -125,7 +125,7 @@ TEST(CudaGraphTraining, GoesOnAfterAnotherShape) {
                  {.model = model, .shape = shape});
     std::vector<float> losses;
     for (const std::size_t size : {3u, 3u, 3u, 3u, 2u, 3u, 4u, 4u, 4u, 4u, 4u, 3u}) {
-      losses.push_back(run.step(small_batches(shape, size, 1).front(), small_params()));
+      losses.push_back(run.train_step(small_batches(shape, size, 1).front(), small_params()));
     }
     return std::pair(losses, parameters_sha256(run));
   };

@@ -130,7 +130,7 @@ std::vector<float> sum_of_ranks(std::size_t bucket, std::size_t round, std::size
 
 // What `work` makes of a bucket's values on `place`.
 std::vector<float> expected_values(RankWork work, std::size_t bucket, std::size_t round,
-                                   const RankPlace& place) {
+                                   const RankOf& place) {
   const std::vector<float> sums = sum_of_ranks(bucket, round, place.ranks);
   if (work == RankWork::kSum) return sums;
   std::vector<float> values = random_floats(sums.size(), seed_of(bucket, round, place.rank));

@@ -50,7 +50,7 @@ class ReplayedRunTest : public ::testing::TestWithParam<Case> {
                         {.model = tested.model, .shape = shape});
     const std::vector<Batch> batches = small_batches(shape, kBatch, 1);
     for (int i = 0; i < steps + (planned ? 1 : 0); ++i) {
-      experiment.step(batches.front(), small_params());
+      experiment.train_step(batches.front(), small_params());
     }
     return memory_summary(experiment, tested.allocator, 0);
   }
@@ -100,7 +100,7 @@ TEST(ReplayRunTest, FitsWhereTheProgramDoes) {
             {.model = "lenet", .shape = shape});
         Batch batch;
         batch.size = 8;
-        for (int i = 0; i < kMostReplayedSteps; ++i) experiment.step(batch, {});
+        for (int i = 0; i < kMostReplayedSteps; ++i) experiment.train_step(batch, {});
       } catch (const OutOfMemory&) {
         fits = false;
       }

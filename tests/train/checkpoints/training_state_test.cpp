@@ -104,16 +104,17 @@ class TrainingStateTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(TrainingStateTest, ARestoredExperimentGoesOnAsTheOtherOne) {
   const auto batches = small_batches(small_shape(GetParam()), 4, 6);
   const auto first = make(GetParam());
-  for (int i = 0; i < 3; ++i) first->step(batches[static_cast<std::size_t>(i)], small_params());
+  for (int i = 0; i < 3; ++i)
+    first->train_step(batches[static_cast<std::size_t>(i)], small_params());
   const Checkpoint checkpoint = capture(*first, {});
   const auto second = make(GetParam());
-  second->step(batches[5], small_params());  // so that restore() has something to change
+  second->train_step(batches[5], small_params());  // so that restore() has something to change
   restore(*second, checkpoint);
   EXPECT_EQ(parameters_sha256(*first), parameters_sha256(*second));
   EXPECT_EQ(second->context.random().next, first->context.random().next);
   for (int i = 3; i < 6; ++i) {
     const Batch& batch = batches[static_cast<std::size_t>(i)];
-    EXPECT_EQ(first->step(batch, small_params()), second->step(batch, small_params()));
+    EXPECT_EQ(first->train_step(batch, small_params()), second->train_step(batch, small_params()));
   }
   EXPECT_EQ(parameters_sha256(*first), parameters_sha256(*second));
   EXPECT_EQ(state_sha256(*first), state_sha256(*second));
@@ -133,7 +134,7 @@ TEST(TrainingStateTest, VelocitiesHaveTheOrderOfTheirWeights) {
   };
   const auto experiment = make("lenet");
   const std::vector<HostCopy> before = host_copies(capture(*experiment, {}).weights);
-  experiment->step(small_batches(small_shape("lenet"), 4, 1).front(), small_params());
+  experiment->train_step(small_batches(small_shape("lenet"), 4, 1).front(), small_params());
   const Checkpoint after = capture(*experiment, {});
   ASSERT_EQ(after.state.size(), before.size());
   for (std::size_t tensor = 0; tensor < before.size(); ++tensor) {

@@ -8,7 +8,7 @@ namespace skyline {
 namespace {
 
 TEST(TableTest, AlignsColumnsAndShowsUnknownAsADash) {
-  Table table({{"allocator", Align::kLeft}, {"reserved"}, {"step"}});
+  Table table("<allocator | reserved | step");
   table.add_row({"best-fit-pool", "12.41 MiB", "31 ms"});
   table.add_row({"planned", "8 MiB", ""});
   EXPECT_EQ(table.str(),
@@ -19,7 +19,7 @@ TEST(TableTest, AlignsColumnsAndShowsUnknownAsADash) {
 }
 
 TEST(TableTest, PutsColumnsThatDoNotFitBelow) {
-  Table table({{"allocator", Align::kLeft}, {"reserved"}, {"step"}, {"refused"}});
+  Table table("<allocator | reserved | step | refused");
   table.add_row({"best-fit-pool", "12.41 MiB", "31 ms", "0"});
   EXPECT_EQ(table.str(31),
             "allocator       reserved   step\n"
@@ -45,13 +45,13 @@ TEST(TableTest, PutsColumnsThatDoNotFitBelow) {
 
 TEST(TableTest, CountsCharactersNotBytes) {
   EXPECT_EQ(display_width("12 µs"), 5u);
-  Table table({{"µ"}, {"last", Align::kLeft}});
+  Table table("µ | <last");
   table.add_row({"é", "x"});
   EXPECT_EQ(table.str(), "µ  last\n─  ────\né  x\n");
 }
 
 TEST(TableTest, RefusesARowOfAnotherLength) {
-  Table table({{"a"}, {"b"}});
+  Table table("a | b");
   EXPECT_THROW(table.add_row({"1"}), std::logic_error);
 }
 

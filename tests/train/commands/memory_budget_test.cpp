@@ -7,6 +7,7 @@
 #include "framework/ops/connection/conv2d_kernels.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/temporary_folder.h"
+#include "train/checkpoints/files.h"
 
 namespace skyline {
 namespace {

@@ -167,7 +167,7 @@ TEST_F(PlanCommands, AlignmentComesFromTheOptionOrTheTrace) {
   EXPECT_EQ(skyline_program({"plan", aligned, "--alignment", "64", "--json"}).json()["peak"], 128);
   const std::string plan = file("aligned.plan.csv", header + "a,0,5,10,64,0\nb,0,5,10,8,16\n");
   EXPECT_EQ(skyline_program({"check", aligned, plan}).exit_code, 0);
-  EXPECT_THAT(skyline_program({"check", aligned, plan, "--alignment", "64"}).text,
+  EXPECT_THAT(skyline_program({"check", aligned, plan, "--alignment", "64"}).output,
               HasSubstr("block b begins at 16, which is not a multiple of 64"));
 }
 
@@ -175,7 +175,7 @@ TEST_F(PlanCommands, APlanForAGivenAlignmentIsCheckedWithIt) {
   const std::string plan = path("aligned.plan.csv");
   ASSERT_EQ(skyline_program({"plan", trace_, "--alignment", "512", "--output", plan}).exit_code, 0);
   const Outcome checked = skyline_program({"check", trace_, plan, "--json"});
-  EXPECT_EQ(checked.exit_code, 0) << checked.text;
+  EXPECT_EQ(checked.exit_code, 0) << checked.output;
   EXPECT_EQ(checked.json()["peak"], 1536);
   EXPECT_EQ(checked.json()["proof"], "checked");
 }

@@ -90,7 +90,7 @@ std::set<std::string> chosen(CpuOptions cpu, const Context::Options& options = {
   DryRun run(std::make_unique<ImageRun>(
       dry_memory(), dry_context(context, Mode::kTraining),
       ImageRunOptions{.model = "vgg16", .shape = shape, .shares = shares}));
-  run.step(4, Mode::kTraining);
+  run.foresee(4, Mode::kTraining);
   return choices.above_peak[4];
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "train/lab/dry_run/dry_run_budget.h"
+#include "train/lab/dry_run/dry_run_answer.h"
 
 namespace skyline::tests {
 

@@ -6,9 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "train/history/samples.h"
-#include "train/history/steps_chart.h"
-
 namespace skyline {
 namespace {
 

@@ -49,14 +49,14 @@ TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
 
   DryRun program = make_dry_run({.model = "lenet", .shape = {}, .prefetch = true});
   for (const std::int64_t batch_size : {32, 64, 8}) {
-    EXPECT_EQ(program.step(batch_size, Mode::kTraining).resident_bytes,
+    EXPECT_EQ(program.foresee(batch_size, Mode::kTraining).resident_bytes,
               run(batch_size, true).resident_bytes);
   }
   ImageRun experiment({.device = "simulated"}, {.execute = false, .prefetch = true},
                       {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
-  experiment.step(batch, {});
+  experiment.train_step(batch, {});
   EXPECT_EQ(experiment.resident_bytes(), facts.resident_bytes);
 }
 
@@ -112,7 +112,7 @@ TEST(TraceReplayTest, APoolReservesWhatItDidInTheDryRun) {
                       {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
-  experiment.step(batch, {});
+  experiment.train_step(batch, {});
   EXPECT_EQ(experiment.resident_bytes() +
                 replay_trace(trace, "best-fit-pool").statistics.peak_reserved_bytes,
             experiment.memory.statistics().peak_reserved_bytes);

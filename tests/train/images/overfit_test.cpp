@@ -54,7 +54,7 @@ TEST_P(OverfitTest, TheLossOfOneBatchFallsByNineTenths) {
   std::string losses;
   float first = 0, share = 1;
   for (int step = 0; step < kMostSteps && share > 0.1f; ++step) {
-    const float loss = experiment.step(batch, {.learning_rate = learning_rate * share});
+    const float loss = experiment.train_step(batch, {.learning_rate = learning_rate * share});
     if (step == 0) first = loss;
     share = loss / first;
     losses += fmt::format(" {:.3f}", loss);

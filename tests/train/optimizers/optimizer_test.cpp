@@ -29,7 +29,8 @@ TrainedState train_images(const OptimizerOptions& optimizer, bool fused) {
                {.model = "lenet", .shape = shape, .optimizer = optimizer});
   std::vector<float> losses;
   for (const Batch& batch : small_batches(shape, 8, 5)) {
-    losses.push_back(run.step(batch, {.learning_rate = 1e-3f, .step = std::ssize(losses) + 1}));
+    losses.push_back(
+        run.train_step(batch, {.learning_rate = 1e-3f, .step = std::ssize(losses) + 1}));
   }
   return outcome_of(run, losses);
 }

@@ -418,7 +418,7 @@ TEST(RanksPlans, MustBeThoseOfRank0) {
     run->seek({}, 0);
     for (const std::int64_t step : {1, 2}) {
       run->next();
-      run->step({.learning_rate = 0.1f, .step = step});
+      run->train_step({.learning_rate = 0.1f, .step = step});
     }
     return plan_hash(*run);
   };

@@ -1,4 +1,4 @@
-#include "train/report/plan_explanation.h"
+#include "train/report/explanation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,6 +9,7 @@
 #include "tests/train/report/browser.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/report/small_report.h"
+#include "train/ranks/leader_and_follower.h"
 #include "train/report/report.h"
 
 namespace skyline {
@@ -153,11 +154,12 @@ TEST(ReportPage, ShowsThePlanWithResidentMemoryIfNothingWasMeasured) {
 TEST(ReportPage, HasALaneOfSumsOverRanks) {
   ReportData data = small_report();
   data.story = small_story();
-  data.ranks = {.ranks = 2,
-                .sums = {{.block = 1, .gradients = 1, .bytes = 2048},
-                         {.block = 2, .gradients = 3, .bytes = 1024}},
-                .sum_seconds = 0.5,
-                .wait_seconds = 0.125};
+  const RankLane lane{.ranks = 2,
+                      .sums = {{.block = 1, .gradients = 1, .bytes = 2048},
+                               {.block = 2, .gradients = 3, .bytes = 1024}},
+                      .sum_seconds = 0.5,
+                      .wait_seconds = 0.125};
+  data.parts.emplace_back("ranks", value_of(lane));
   const std::string page = opened_after(R"(() => {
       const canvas = document.querySelector('#ranks-chart canvas');
       for (const key of ['ArrowRight', 'ArrowRight', 'Enter'])

@@ -40,7 +40,7 @@ TrainedBits train(const std::string& model, const MemoryOptions& memory,
   ImageRun experiment(memory, options, {.model = model, .shape = shape});
   TrainedBits outcome;
   for (const Batch& batch : small_batches(shape, kBatchSize, kSteps)) {
-    outcome.losses.push_back(experiment.step(batch, small_params()));
+    outcome.losses.push_back(experiment.train_step(batch, small_params()));
   }
   outcome.parameters = parameters_sha256(experiment);
   outcome.state = state_sha256(experiment);
@@ -108,7 +108,7 @@ TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
   const ModelShape shape = small_shape(GetParam());
   const auto first_loss = [&](std::uint64_t seed) {
     ImageRun experiment({}, {.seed = seed}, {.model = GetParam(), .shape = shape});
-    return experiment.step(small_batches(shape, kBatchSize, 1).front(), small_params());
+    return experiment.train_step(small_batches(shape, kBatchSize, 1).front(), small_params());
   };
   EXPECT_NE(first_loss(1), first_loss(2));
 }
@@ -125,7 +125,7 @@ class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork
     explicit Run(const MemoryOptions& memory, const Context::Options& options = seeded())
         : experiment(memory, options, {.model = GetParam().name, .shape = step_shape(GetParam())}) {
       for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 5)) {
-        losses.push_back(experiment.step(batch, kUpdate));
+        losses.push_back(experiment.train_step(batch, kUpdate));
       }
     }
     std::vector<Tensor> tensors() const {

@@ -40,7 +40,7 @@ class DivergenceTest : public ::testing::Test {
 
 TEST_F(DivergenceTest, NamesTheLayerWhoseParameterWasSpoilt) {
   spoil("fc2.weight");
-  EXPECT_THROW(experiment_.step(batches_[0], small_params()), LossNotFinite);
+  EXPECT_THROW(experiment_.train_step(batches_[0], small_params()), LossNotFinite);
   const Divergence::Facts facts = explained(batches_[0]).facts();
   EXPECT_EQ(facts.layer, "fc2");
   EXPECT_EQ(facts.op, "linear");
@@ -50,7 +50,7 @@ TEST_F(DivergenceTest, NamesTheLayerWhoseParameterWasSpoilt) {
 
 TEST_F(DivergenceTest, NamesTheFirstLayerForASpoiltImage) {
   batches_[0].images[3] = std::numeric_limits<float>::infinity();
-  EXPECT_THROW(experiment_.step(batches_[0], small_params()), LossNotFinite);
+  EXPECT_THROW(experiment_.train_step(batches_[0], small_params()), LossNotFinite);
   const Divergence::Facts facts = explained(batches_[0]).facts();
   EXPECT_EQ(facts.layer, "conv1");
   EXPECT_EQ(facts.parameter, "");
@@ -85,17 +85,17 @@ TEST_F(DivergenceTest, SaysSoWhenTheForwardPassIsFinite) {
 
 TEST_F(DivergenceTest, TheStepChangesNoParameterAndTheNextOneIsRight) {
   ImageRun undisturbed({}, seeded(), {.model = "lenet", .shape = small_shape("lenet")});
-  undisturbed.step(batches_[0], small_params());
-  experiment_.step(batches_[0], small_params());
+  undisturbed.train_step(batches_[0], small_params());
+  experiment_.train_step(batches_[0], small_params());
   const std::string before = parameters_sha256(experiment_);
   Batch spoilt = batches_[1];
   spoilt.images[0] = std::numeric_limits<float>::infinity();
-  EXPECT_THROW(experiment_.step(spoilt, small_params()), LossNotFinite);
+  EXPECT_THROW(experiment_.train_step(spoilt, small_params()), LossNotFinite);
   explained(spoilt);
   EXPECT_EQ(parameters_sha256(experiment_), before);
   EXPECT_FALSE(experiment_.context.options().check_finite);
-  EXPECT_EQ(experiment_.step(batches_[2], small_params()),
-            undisturbed.step(batches_[2], small_params()));
+  EXPECT_EQ(experiment_.train_step(batches_[2], small_params()),
+            undisturbed.train_step(batches_[2], small_params()));
   EXPECT_EQ(parameters_sha256(experiment_), parameters_sha256(undisturbed));
 }
 

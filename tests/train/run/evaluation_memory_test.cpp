@@ -41,7 +41,7 @@ TEST_P(EvaluationMemory, IsWithinTheMemoryOfTraining) {
   const auto reserved = [&] { return run->memory.statistics().peak_reserved_bytes; };
   for (std::int64_t step = 1; step <= 6; ++step) {
     run->next();
-    run->step({.learning_rate = 1e-3f, .step = step});
+    run->train_step({.learning_rate = 1e-3f, .step = step});
   }
   run->memory.session()->wait_for_plan();
   const std::uint64_t training = reserved();

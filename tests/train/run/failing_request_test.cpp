@@ -134,7 +134,7 @@ TEST(FailingRequestTest, ATooSmallDeviceRefuses) {
     const std::size_t allocated = experiment.memory.statistics().allocated_bytes;
     for (int i = 0; i < 2; ++i) {
       try {
-        experiment.step(small_batches(shape, 256, 1).front(), small_params());
+        experiment.train_step(small_batches(shape, 256, 1).front(), small_params());
         ADD_FAILURE() << "no error";
       } catch (const OutOfMemory& error) {
         EXPECT_EQ(error.facts().shortage, Shortage::kDevice);

@@ -41,13 +41,13 @@ class LanePlansTest : public ::testing::TestWithParam<ShapePolicy> {
     DryRun dry(std::make_unique<ImageRun>(dry_memory(run.memory.guarded()),
                                           dry_context(run.context.options(), Mode::kTraining),
                                           run_options()));
-    run.memory.session()->adopt(dry.step(kBatch, Mode::kTraining).trace, training_key(kBatch));
+    run.memory.session()->adopt(dry.foresee(kBatch, Mode::kTraining).trace, training_key(kBatch));
   }
 
   static Context::Options on_learned_lanes() {
     DryRun dry(std::make_unique<ImageRun>(dry_memory(), dry_context(options_on(1), Mode::kTraining),
                                           run_options()));
-    const DryRunFacts facts = dry.step(kBatch, Mode::kTraining, DryRun::Graph::kOn);
+    const DryRunFacts facts = dry.foresee(kBatch, Mode::kTraining, DryRun::Graph::kOn);
     Context::Options options = options_on(2);
     learn(lane_runner(*options.compute)->steps(), facts.step.graph);
     return options;
@@ -59,7 +59,7 @@ class LanePlansTest : public ::testing::TestWithParam<ShapePolicy> {
 
   static std::string train(ImageRun& run, std::size_t steps = StepLanes::kStepsBefore + 1) {
     for (const Batch& batch : small_batches(small_shape("resnet20"), kBatch, steps)) {
-      run.step(batch, small_params());
+      run.train_step(batch, small_params());
     }
     return parameters_sha256(run);
   }
@@ -177,7 +177,7 @@ TEST_P(LanePlansTest, ServeTextOfOtherLengths) {
   EXPECT_NE(planner, kLanesPlanner);
   Context::Options options = options_on(2);
   learn(lane_runner(*options.compute)->steps(),
-        dry.step({batches.front()}, DryRun::Graph::kOn).step.graph);
+        dry.foresee({batches.front()}, DryRun::Graph::kOn).step.graph);
   EXPECT_EQ(train_on(options, true), std::tuple(losses, parameters, std::string(kLanesPlanner)));
 }
 
@@ -208,7 +208,7 @@ TEST(LanePlans, KeepBlocksApartWhereEachBatchIsPlanned) {
       outcome.planners.push_back(plan.planner);
       outcome.planned_bytes = std::max(outcome.planned_bytes, plan.peak);
       outcome.losses.push_back(
-          static_cast<ModelRun&>(run).step({.learning_rate = 1e-3f, .step = step}));
+          static_cast<ModelRun&>(run).train_step({.learning_rate = 1e-3f, .step = step}));
     }
     outcome.peak_bytes = run.memory.device().statistics().peak_reserved_bytes;
     return outcome;

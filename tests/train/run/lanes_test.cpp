@@ -111,7 +111,7 @@ class LanesTest : public ::testing::Test {
     ImageRun run(memory, options, {.model = model, .shape = shape});
     Bits bits;
     for (const Batch& batch : small_batches(shape, 4, steps)) {
-      bits.losses.push_back(run.step(batch, small_params()));
+      bits.losses.push_back(run.train_step(batch, small_params()));
     }
     bits.parameters = parameters_sha256(run);
     return bits;
@@ -152,7 +152,7 @@ TEST_F(LanesTest, WideOpsGiveTheBitsOfOneLaneAtFullSize) {
         for (int step = 0; step <= StepLanes::kTimedSteps; ++step) steps.begin(StepKind::kTraining);
       }
       Bits bits;
-      bits.losses.push_back(run.step(small_batches(shape, 3, 1).front(), small_params()));
+      bits.losses.push_back(run.train_step(small_batches(shape, 3, 1).front(), small_params()));
       bits.parameters = parameters_sha256(run);
       EXPECT_TRUE(lanes == 1 || lane_runner(*options.compute)->queue().shares() > 0);
       return bits;
@@ -224,7 +224,7 @@ TEST_F(LanesTest, MakeTheRequestsOfOneLane) {
     options.record_graph = true;
     ImageRun run({.allocator = "best-fit-pool"}, options,
                  {.model = "resnet20", .shape = shape, .watch = {.record = true}});
-    for (const Batch& batch : small_batches(shape, 4, 4)) run.step(batch, small_params());
+    for (const Batch& batch : small_batches(shape, 4, 4)) run.train_step(batch, small_params());
     EXPECT_TRUE(
         simulate(run.context.step_graph()).same_requests(run.memory.recording()->last_step()))
         << lanes;
@@ -250,7 +250,7 @@ TEST_F(LanesTest, NameAWrongLabelAndGoOn) {
       Batch batch = batches[i];
       if (i == StepLanes::kStepsBefore) batch.labels[1] = 1000;
       try {
-        losses.push_back(run.step(batch, small_params()));
+        losses.push_back(run.train_step(batch, small_params()));
       } catch (const std::exception& caught) {
         error = caught.what();
       }
@@ -273,7 +273,7 @@ TEST_F(LanesTest, SurviveAStepThatDoesNotFit) {
     int refused = 0;
     for (const std::size_t size : {4, 4, 4, 512, 4}) {
       try {
-        losses.push_back(run.step(small_batches(shape, size, 1).front(), small_params()));
+        losses.push_back(run.train_step(small_batches(shape, size, 1).front(), small_params()));
       } catch (const OutOfMemory&) {
         ++refused;
       }
@@ -294,7 +294,7 @@ TEST_F(LanesTest, OpsThatAreTimedOrCheckedRunAtOnce) {
   for (const Batch& batch : small_batches(shape, 4, kLaneSteps)) {
     run.context.set_op_times(losses.size() == StepLanes::kStepsBefore + 1 ? &times : nullptr);
     run.context.set_check_finite(losses.size() == StepLanes::kStepsBefore + 2);
-    losses.push_back(run.step(batch, small_params()));
+    losses.push_back(run.train_step(batch, small_params()));
   }
   EXPECT_EQ(losses, expected.losses);
   EXPECT_GT(times.size(), 10u);

@@ -81,7 +81,7 @@ struct Training {
   void steps(std::int64_t last) {
     for (std::int64_t step = std::ssize(losses) + 1; step <= last; ++step) {
       run->next();
-      losses.push_back(run->step({.learning_rate = kRate, .step = step}));
+      losses.push_back(run->train_step({.learning_rate = kRate, .step = step}));
     }
   }
   MicroBits bits() {

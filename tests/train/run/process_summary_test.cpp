@@ -1,4 +1,4 @@
-#include "train/run/process_summary.h"
+#include "train/run/memory_summary.h"
 
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST(ProcessSummaryTest, MeasuresTheDevicesOfItsRuns) {
   ImageRun one({}, seeded(), {.model = "lenet", .shape = small_shape("lenet")});
   ImageRun two({}, seeded(), {.model = "lenet", .shape = small_shape("lenet")});
   const Batch batch = small_batches(small_shape("lenet"), 4, 1)[0];
-  one.step(batch, small_params());
+  one.train_step(batch, small_params());
   const ModelRun* const runs[] = {&one, &two};
   const ProcessSummary summary = process_summary(runs, 7);
   EXPECT_EQ(summary.reserved_bytes, one.memory.device().statistics().reserved_bytes +

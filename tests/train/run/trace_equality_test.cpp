@@ -91,7 +91,8 @@ class TraceEqualityTest : public ::testing::TestWithParam<TracedStep> {
     const ModelShape shape = small_shape(GetParam().model);
     ImageRun experiment({.device = device, .allocator = "best-fit-pool"}, options,
                         {.model = GetParam().model, .shape = shape, .watch = {.record = true}});
-    for (const Batch& batch : small_batches(shape, 4, 2)) experiment.step(batch, small_params());
+    for (const Batch& batch : small_batches(shape, 4, 2))
+      experiment.train_step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated =
         simulate(experiment.context.step_graph(), {.in_place = GetParam().in_place});
@@ -108,7 +109,7 @@ TEST_P(TraceEqualityTest, ADryStepRequestsWhatARealOneDoes) {
   const ModelShape shape = small_shape(GetParam().model);
   ImageRun experiment({.allocator = "best-fit-pool"}, GetParam().options(),
                       {.model = GetParam().model, .shape = shape, .watch = {.record = true}});
-  experiment.step(small_batches(shape, 4, 1).front(), small_params());
+  experiment.train_step(small_batches(shape, 4, 1).front(), small_params());
   const DryRunFacts dry = dry_run({.model = GetParam().model,
                                    .shape = shape,
                                    .batch_size = 4,
@@ -124,7 +125,7 @@ TEST_P(TraceEqualityTest, NoBlockOfAStepOutlivesIt) {
   ImageRun experiment({.allocator = "best-fit-pool"}, GetParam().options(),
                       {.model = GetParam().model, .shape = shape});
   for (const Batch& batch : small_batches(shape, 4, 2)) {
-    experiment.step(batch, small_params());
+    experiment.train_step(batch, small_params());
     EXPECT_EQ(experiment.memory.statistics().allocated_bytes, experiment.resident_bytes());
   }
 }
@@ -156,7 +157,8 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
     options.record_graph = true;
     ImageRun experiment({.allocator = "best-fit-pool"}, options,
                         {.model = network.name, .shape = shape(), .watch = {.record = true}});
-    for (const Batch& batch : small_batches(shape(), 2, 2)) experiment.step(batch, small_params());
+    for (const Batch& batch : small_batches(shape(), 2, 2))
+      experiment.train_step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated = simulate(experiment.context.step_graph(), {.in_place = in_place});
     EXPECT_TRUE(recorded.same_requests(simulated)) << difference(recorded, simulated);

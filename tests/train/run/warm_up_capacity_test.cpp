@@ -95,7 +95,7 @@ struct CapacityRun {
     for (const RunAct act : acts) {
       if (act == RunAct::kStep) {
         run->next();
-        bits.losses.push_back(run->step({.learning_rate = 0.01f, .step = ++step}));
+        bits.losses.push_back(run->train_step({.learning_rate = 0.01f, .step = ++step}));
       } else {
         for (const auto& [name, value] : run->evaluate(step, {}).metrics) {
           bits.losses.push_back(value);

@@ -1,4 +1,4 @@
-#include "train/translation/planned_pairs.h"
+#include "train/translation/translation_run.h"
 
 #include <gtest/gtest.h>
 

@@ -73,7 +73,7 @@ RunFacts run(const DecidedWorkload& data, const MemoryOptions& memory, std::int6
   RunFacts result;
   for (std::int64_t number = 1; number <= batches; ++number) {
     run.next();
-    result.losses.push_back(run.step({.learning_rate = 1e-3f, .step = number}));
+    result.losses.push_back(run.train_step({.learning_rate = 1e-3f, .step = number}));
     if (session == nullptr) continue;
     session->wait_for_plan();  // so that the number of plans does not depend on timing
     const SessionStatistics figures = session->session_statistics();

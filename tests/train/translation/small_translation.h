@@ -47,7 +47,7 @@ inline std::vector<float> run_steps(TranslationRun& experiment,
   std::vector<float> losses;
   for (const PairBatch& batch : batches) {
     losses.push_back(
-        experiment.step(batch, {.learning_rate = 1e-3f, .step = std::ssize(losses) + 1}));
+        experiment.train_step(batch, {.learning_rate = 1e-3f, .step = std::ssize(losses) + 1}));
   }
   return losses;
 }

@@ -58,7 +58,7 @@ struct TextRun {
     TextBits bits;
     for (std::int64_t step = 1; step <= kTextSteps; ++step) {
       run->next();
-      bits.losses.push_back(run->step({.learning_rate = 0.01f, .step = step}));
+      bits.losses.push_back(run->train_step({.learning_rate = 0.01f, .step = step}));
       if (run->context.options().savings) ++steps_that_make_again;
       after_step();
     }
@@ -195,7 +195,7 @@ TEST(UnrolledTextBudget, NamesCellsByLayerAndWord) {
   const TranslationData data = tests::small_text();
   TranslationDryRun dry({}, tests::small_run(tests::small_seq2seq(data, true)));
   const std::vector<std::int32_t> lengths = {3, 2};
-  const DryRunFacts facts = dry.step({batch_of_lengths(lengths, lengths)}, DryRun::Graph::kOn);
+  const DryRunFacts facts = dry.foresee({batch_of_lengths(lengths, lengths)}, DryRun::Graph::kOn);
   std::set<std::pair<std::size_t, std::size_t>> cells;
   for (const RecordedRecomputation& recompute : facts.step.recomputations) {
     if (recompute.name.op != "lstm_cell" || recompute.name.layer != "encoder") continue;

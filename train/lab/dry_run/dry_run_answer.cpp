@@ -7,11 +7,44 @@
 #include "memory/replay/live_bytes.h"
 #include "memory/solvers/solvers.h"
 #include "train/decide/program_graph.h"
-#include "train/lab/dry_run/dry_run_budget.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
 
 namespace skyline {
+
+StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
+  const auto program = std::make_shared<DryRun>(make_dry_run(question.program));
+  const ReplayChoice planned{.allocator = std::string(kPlannedAllocator),
+                             .planner = question.planner,
+                             .planner_table = all_planners(),
+                             .commit_bytes = question.commit_bytes};
+  const auto run = [program, planned, batch_size, engines = question.engines](
+                       const Savings& savings, const EngineNames& names) {
+    program->set_savings(savings);
+    if (engines->choose(names)) program->forget_kernels();
+    StepTrial trial{program->foresee(batch_size, Mode::kTraining, DryRun::Graph::kOn)};
+    trial.reserved_bytes =
+        replay_run(trial.facts.run, trial.facts.trace, planned).peak_reserved_bytes;
+    return trial;
+  };
+  return StepBudget({.trial = run,
+                     .seconds = question.seconds,
+                     .freedom = {.in_place = question.program.step.in_place,
+                                 .fits_engines = question.fits_engines}});
+}
+
+SlowerBatch largest_slower_batch(const DryRunRequest& question) {
+  SlowerBatch largest;
+  const auto fits = [&](std::int64_t batch_size) {
+    BudgetAnswer step = step_budget(question, batch_size).at_most_longer(*question.slowdown);
+    if (step.reserved_bytes > *question.device_memory_bytes) return false;
+    largest = {batch_size, std::move(step)};
+    return true;
+  };
+  largest_where(0, kMostImages, question.program.batch_size, fits);
+  return largest;
+}
+
 namespace {
 
 // Recomputing longer chains saves little more in the paper's networks.
@@ -31,7 +64,7 @@ std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
       }
     }
     const DryRunFacts inference =
-        program.step(question.program.batch_size, Mode::kInference, DryRun::Graph::kOn);
+        program.foresee(question.program.batch_size, Mode::kInference, DryRun::Graph::kOn);
     rows.push_back(forward_only(inference.step.graph, question.planner));
   }
   return rows;
@@ -59,7 +92,7 @@ bool nothing_fits(const LargestBatches& largest) {
 // Adds the needs of one image, and the largest inference batch that fits.
 void add_way_out(DryRun& program, DryRunResult& answer) {
   const DryRunRequest& question = answer.question;
-  const DryRunFacts single = program.step(1, question.program.mode);
+  const DryRunFacts single = program.foresee(1, question.program.mode);
   for (const ReplayChoice& choice : question.allocators) {
     answer.single_image.push_back(replay_run(single.run, single.trace, choice));
   }
@@ -232,7 +265,7 @@ DryRunResult answer(const DryRunRequest& asked) {
   add_budget(answer);
   DryRun program = make_dry_run(question.program);
   answer.facts =
-      program.step(question.program.batch_size, question.program.mode, DryRun::Graph::kOn);
+      program.foresee(question.program.batch_size, question.program.mode, DryRun::Graph::kOn);
   answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);

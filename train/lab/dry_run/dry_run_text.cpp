@@ -81,7 +81,7 @@ std::string head(const DryRunResult& answer) {
 
 std::string budgets_text(const DryRunResult& answer) {
   if (answer.budgets.empty()) return {};
-  Table table({{"memory"}, {"share"}, {"longer by"}, {"at least"}});
+  Table table("memory | share | longer by | at least");
   const std::uint64_t most = answer.budgets.front().bytes;
   for (const BudgetStep& step : answer.budgets) {
     table.add_row({format_bytes_up(step.bytes), percent_of(step.bytes, most, 1),
@@ -108,7 +108,7 @@ std::string categories_text(const DryRunResult& answer) {
   const CategoryBytes parts = lower_bound_parts(answer.facts.trace, answer.plan.alignment);
   const CategoryBytes peaks = category_peaks(answer.facts.run, answer.plan.alignment);
   const CategoryBytes resident = resident_parts(answer.facts.run, answer.plan.alignment);
-  Table table({{"category", Align::kLeft}, {"at most"}, {"at the fullest tick"}, {"share"}});
+  Table table("<category | at most | at the fullest tick | share");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (peaks[i] == 0 || resident[i] > 0) continue;
     table.add_row({std::string(category_name(static_cast<Category>(i))), format_bytes(peaks[i]),
@@ -133,11 +133,7 @@ std::string layers_text(const DryRunResult& answer) {
     return std::pair(a.bytes_at_lower_bound, a.peak_bytes) >
            std::pair(b.bytes_at_lower_bound, b.peak_bytes);
   });
-  Table table({{"block of layers", Align::kLeft},
-               {"resident"},
-               {"at most"},
-               {"at the fullest tick"},
-               {"share"}});
+  Table table("<block of layers | resident | at most | at the fullest tick | share");
   LayerBytes others;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (i < kLayersShown) {
@@ -171,13 +167,12 @@ std::string largest_text(const LargestBatch& row) {
 }
 
 std::string allocators_text(const DryRunResult& answer) {
-  std::vector<Table::Column> columns = {
-      {"allocator", Align::kLeft}, {"reserved"}, {"over bound"}, {"device calls"}};
+  std::string titles = "<allocator | reserved | over bound | device calls";
   if (answer.largest) {
-    columns.push_back({"fits " + format_bytes(*answer.question.device_memory_bytes)});
-    columns.push_back({"largest batch"});
+    titles += fmt::format(" | fits {} | largest batch",
+                          format_bytes(*answer.question.device_memory_bytes));
   }
-  Table table(std::move(columns));
+  Table table(titles);
   for (std::size_t i = 0; i < answer.allocators.size(); ++i) {
     const AllocatorUse& use = answer.allocators[i].unlimited;
     std::vector<std::string> row = {use.allocator, "does not fit", "", ""};
@@ -243,7 +238,7 @@ std::string device_text(const DryRunResult& answer) {
 }
 
 std::string strategies_text(const DryRunResult& answer) {
-  Table table({{"strategy", Align::kLeft}, {"requests"}, {"planned"}, {"saves"}, {"plan"}});
+  Table table("<strategy | requests | planned | saves | plan");
   const std::uint64_t nothing = answer.strategies.front().plan.peak;
   for (const Strategy& strategy : answer.strategies) {
     const std::uint64_t peak = strategy.plan.peak;

@@ -1,7 +1,6 @@
 #include "train/lab/dry_run/largest_batch.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
 namespace skyline {
@@ -58,7 +57,7 @@ class Search {
   const Step& step(std::int64_t size) {
     const auto found = steps_.find(size);
     if (found != steps_.end()) return found->second;
-    DryRunFacts facts = program_.step(size, mode_);
+    DryRunFacts facts = program_.foresee(size, mode_);
     return steps_[size] = {std::move(facts.run), std::move(facts.trace)};
   }
 

@@ -43,7 +43,7 @@ std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
 DryRun make_dry_run(const DryRunOptions& options) { return DryRun(make_run(options)); }
 
 DryRunFacts dry_run(const DryRunOptions& options) {
-  return make_dry_run(options).step(options.batch_size, options.mode, DryRun::Graph::kOn);
+  return make_dry_run(options).foresee(options.batch_size, options.mode, DryRun::Graph::kOn);
 }
 
 }  // namespace skyline

@@ -12,13 +12,42 @@
 #include "memory/lanes/lane_checker.h"
 #include "memory/lanes/lane_planner.h"
 #include "memory/planners/registry.h"
-#include "memory/step_graph.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
 #include "train/report/page.h"
 
 namespace skyline {
+namespace {
+
+constexpr std::uint64_t kValueBytes = 1 << 20;
+constexpr std::size_t kNoteLanes = 2;
+const std::vector<double> kNoteSeconds(8, 1.0);
+
+// The edges that a plan adds: "A[5] waits for A[4]".
+std::vector<std::string> edges_of(const ParallelNote& note, const LanePlan& plan) {
+  std::vector<std::string> edges;
+  for (const LaneEvent& edge : plan.waits) {
+    edges.push_back(fmt::format("{} waits for {}", note.graph.ops[edge.after].name,
+                                note.graph.ops[edge.before].name));
+  }
+  return edges;
+}
+
+// A plan and its edges.
+struct NotePlan {
+  ToldPlan plan;
+  std::vector<std::string> edges;
+};
+
+Rows<NotePlan> rows(const NotePlan*) {
+  return {{"", "the plan", &NotePlan::plan}, {"edges", "its waits in words", &NotePlan::edges}};
+}
+
+}  // namespace
+
+extern const PageFiles kLanesPage;  // a step on lanes: bytes against seconds
+
 namespace {
 
 // A step, and what orders its ops whatever runs where.
@@ -76,6 +105,40 @@ std::vector<OpId> most_at_once(const LaneQuestion& question) {
   return ops;
 }
 
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kDrawnOps = 40;  // a larger graph is a tangle
+
+// When each op begins.
+std::vector<double> begins(const StepEdges& edges, const LaneSchedule& schedule,
+                           std::span<const double> seconds) {
+  std::vector<double> begin(edges.size()), free(edges.size() + 1);
+  for (OpId op = 0; op < edges.size(); ++op) {
+    begin[op] = free[schedule.lanes[op]];
+    for (const OpId before : edges[op]) {
+      begin[op] = std::max(begin[op], begin[before] + seconds[before]);
+    }
+    free[schedule.lanes[op]] = begin[op] + seconds[op];
+  }
+  return begin;
+}
+
+Json pairs_of(const std::vector<LaneEvent>& edges) {
+  Json pairs = Json::array();
+  for (const LaneEvent& edge : edges) pairs.push_back({edge.before, edge.after});
+  return pairs;
+}
+
+// The offset at which each op's first block begins; null without one.
+Json offsets_of(const SimulatedStep& step, const Plan& plan, std::size_t ops) {
+  Json offsets = std::vector<Json>(ops);
+  for (const BlockUse& use : step.uses) {
+    const bool writes = use.kind != BlockUse::Kind::kRead;
+    if (writes && offsets[use.op].is_null()) offsets[use.op] = plan.offsets[use.block];
+  }
+  return offsets;
+}
+
 }  // namespace
 
 double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
@@ -129,13 +192,9 @@ std::string LaneAnswer::text() const {
       format_seconds(schedule.critical_path, 2), format_count(std::ssize(at_once)),
       format_count(static_cast<std::int64_t>(ops)), format_count(static_cast<std::int64_t>(events)),
       seconds_source);
-  Table table({{"plan for", Align::kLeft},
-               {"planned"},
-               {"at least"},
-               {"above"},
-               {"waits"},
-               {fmt::format("on {} lane{}", lanes, lanes == 1 ? "" : "s")},
-               {"on any number"}});
+  Table table(
+      fmt::format("<plan for | planned | at least | above | waits | on {} lane{} | on any number",
+                  lanes, lanes == 1 ? "" : "s"));
   for (const LanePlan& row : plans) {
     table.add_row({row.name, format_bytes(row.plan.peak), format_bytes(row.plan.proved_bound),
                    fmt::format("{:.1f} %", 100 * share_above_one_lane(row)),
@@ -165,44 +224,6 @@ LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, 
   return answer;
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kDrawnOps = 40;  // a larger graph is a tangle
-
-// When each op begins.
-std::vector<double> begins(const StepEdges& edges, const LaneSchedule& schedule,
-                           std::span<const double> seconds) {
-  std::vector<double> begin(edges.size()), free(edges.size() + 1);
-  for (OpId op = 0; op < edges.size(); ++op) {
-    begin[op] = free[schedule.lanes[op]];
-    for (const OpId before : edges[op]) {
-      begin[op] = std::max(begin[op], begin[before] + seconds[before]);
-    }
-    free[schedule.lanes[op]] = begin[op] + seconds[op];
-  }
-  return begin;
-}
-
-Json pairs_of(const std::vector<LaneEvent>& edges) {
-  Json pairs = Json::array();
-  for (const LaneEvent& edge : edges) pairs.push_back({edge.before, edge.after});
-  return pairs;
-}
-
-// The offset at which each op's first block begins; null without one.
-Json offsets_of(const SimulatedStep& step, const Plan& plan, std::size_t ops) {
-  Json offsets = std::vector<Json>(ops);
-  for (const BlockUse& use : step.uses) {
-    const bool writes = use.kind != BlockUse::Kind::kRead;
-    if (writes && offsets[use.op].is_null()) offsets[use.op] = plan.offsets[use.block];
-  }
-  return offsets;
-}
-
-}  // namespace
-
 std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
                       std::span<const double> seconds, const std::string& title) {
   const SimulatedStep step = simulate_uses(graph);
@@ -229,6 +250,53 @@ std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
     }
   }
   return render_page(kLanesPage, title, data.dump());
+}
+
+StepGraph parallel_note_graph() {
+  // What each A reads, counted from 1.
+  const std::vector<std::vector<ValueId>> reads = {{}, {1}, {2}, {3}, {1}, {5}, {6}, {4, 7}};
+  StepGraph graph;
+  for (ValueId value = 0; value < reads.size(); ++value) {
+    graph.values.push_back({.bytes = kValueBytes,
+                            .category = Category::kActivation,
+                            .kept = value + 1 == reads.size(),
+                            .storage = value});
+    StepOp op{.name = fmt::format("A[{}]", value + 1), .outputs = {value}};
+    for (const ValueId read : reads[value]) op.inputs.push_back(read - 1);
+    graph.ops.push_back(std::move(op));
+  }
+  return graph;
+}
+
+ParallelNote reproduce_parallel_note() {
+  ParallelNote note;
+  note.answer = lane_answer(note.graph, kNoteSeconds, kNoteLanes, "one for each op");
+  return note;
+}
+
+Rows<ParallelNote> rows(const ParallelNote*) {
+  return {{"", "the answer", &ParallelNote::answer},
+          {"plans", "for one lane, for the lanes, and safe for any", [](auto& note) {
+             std::vector<NotePlan> plans;
+             for (const LanePlan& row : note.answer.plans) {
+               plans.push_back({{note.answer, row}, edges_of(note, row)});
+             }
+             return plans;
+           }}};
+}
+
+std::string parallel_note_text(const ParallelNote& note) {
+  std::string text = note.answer.text() + "\n";
+  for (const LanePlan& row : note.answer.plans) {
+    text += fmt::format("{}:", row.name);
+    for (const std::string& edge : edges_of(note, row)) text += " " + edge + ";";
+    text += row.waits.empty() ? " no op waits for bytes\n" : "\n";
+  }
+  return text;
+}
+
+std::string parallel_note_page(const ParallelNote& note) {
+  return lane_page(note.answer, note.graph, kNoteSeconds, "The MXNet note's parallel operations");
 }
 
 }  // namespace skyline

@@ -4,17 +4,17 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string_view>
-#include <utility>
 
 #include "memory/order/order_problem.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/figures.h"
 #include "train/cli/table.h"
-#include "train/lab/olla/olla.h"
 #include "train/report/page.h"
 
 namespace skyline {
+
+extern const PageFiles kOllaPage;  // OLLA's steps, before and after ordering
+
 namespace {
 
 // MODeL is OLLA's code; its README shows one network, ordered by Gurobi.
@@ -48,30 +48,6 @@ OllaRow row_of(std::string_view text, const OllaOptions& options) {
   return row;
 }
 
-}  // namespace
-
-double OllaReproduction::mean_saving() const {
-  double sum = 0;
-  for (const OllaRow& row : rows) sum += row.optimal.saving();
-  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
-}
-
-double OllaReproduction::seconds() const {
-  double sum = 0;
-  for (const OllaRow& row : rows) sum += row.optimal.answer.seconds;
-  return sum;
-}
-
-OllaReproduction reproduce_olla(const OllaOptions& options) {
-  OllaReproduction reproduction;
-  for (const std::string_view text : network_graphs()) {
-    reproduction.rows.push_back(row_of(text, options));
-  }
-  return reproduction;
-}
-
-namespace {
-
 constexpr std::string_view kOllaSource = "Steiner et al. 2022, arXiv:2210.12924";
 constexpr double kHardlyAny = 0.01;  // share of the program's peak
 
@@ -80,19 +56,9 @@ std::string published_text(const OllaRow& row) {
 }
 
 std::string table_text(const OllaReproduction& reproduction) {
-  Table table({{"step", Align::kLeft},
-               {"ops"},
-               {"program"},
-               {"early"},
-               {"late"},
-               {"Inductor"},
-               {"XLA"},
-               {"optimal"},
-               {"bound"},
-               {"proved", Align::kLeft},
-               {"saves"},
-               {"OLLA's"},
-               {"time"}});
+  Table table(
+      "<step | ops | program | early | late | Inductor | XLA | optimal | bound | <proved | saves | "
+      "OLLA's | time");
   for (const OllaRow& row : reproduction.rows) {
     const OrderResult& optimal = row.optimal;
     table.add_row({optimal.file.name, std::to_string(optimal.answer.order.size()),
@@ -138,7 +104,49 @@ std::string cuts_text(const OllaReproduction& reproduction) {
   return text;
 }
 
+using Json = nlohmann::ordered_json;
+
+std::vector<OpId> written_order(std::size_t ops) {
+  std::vector<OpId> order;
+  for (OpId op = 0; op < ops; ++op) order.push_back(op);
+  return order;
+}
+
+OrderView view_of(const OllaRow& row) {
+  const OrderResult& optimal = row.optimal;
+  const StepGraph& graph = optimal.file.graph;
+  OrderView view{.algorithm = optimal.answer.algorithm,
+                 .resident_bytes = optimal.resident_bytes,
+                 .before = {written_order(graph.ops.size()), row.program_bytes},
+                 .after = {optimal.answer.order, row.optimal_bytes},
+                 .lower_bound = optimal.lower_bound(),
+                 .least_known = optimal.peak()};
+  for (const StepOp& op : graph.ops) view.names.push_back(op.name);
+  if (optimal.explanation) explain(view, graph, *optimal.explanation);
+  return view;
+}
+
 }  // namespace
+
+double OllaReproduction::mean_saving() const {
+  double sum = 0;
+  for (const OllaRow& row : rows) sum += row.optimal.saving();
+  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
+}
+
+double OllaReproduction::seconds() const {
+  double sum = 0;
+  for (const OllaRow& row : rows) sum += row.optimal.answer.seconds;
+  return sum;
+}
+
+OllaReproduction reproduce_olla(const OllaOptions& options) {
+  OllaReproduction reproduction;
+  for (const std::string_view text : network_graphs()) {
+    reproduction.rows.push_back(row_of(text, options));
+  }
+  return reproduction;
+}
 
 std::string olla_text(const OllaReproduction& reproduction) {
   return "OLLA (Steiner et al. 2022, arXiv:2210.12924): the order of a training step's ops\n\n" +
@@ -167,32 +175,6 @@ Rows<OllaReproduction> rows(const OllaReproduction*) {
           {"seconds", kSeconds, "of all searches", &OllaReproduction::seconds},
           {"rows", "one object a step", &OllaReproduction::rows}};
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::vector<OpId> written_order(std::size_t ops) {
-  std::vector<OpId> order;
-  for (OpId op = 0; op < ops; ++op) order.push_back(op);
-  return order;
-}
-
-OrderView view_of(const OllaRow& row) {
-  const OrderResult& optimal = row.optimal;
-  const StepGraph& graph = optimal.file.graph;
-  OrderView view{.algorithm = optimal.answer.algorithm,
-                 .resident_bytes = optimal.resident_bytes,
-                 .before = {written_order(graph.ops.size()), row.program_bytes},
-                 .after = {optimal.answer.order, row.optimal_bytes},
-                 .lower_bound = optimal.lower_bound(),
-                 .least_known = optimal.peak()};
-  for (const StepOp& op : graph.ops) view.names.push_back(op.name);
-  if (optimal.explanation) explain(view, graph, *optimal.explanation);
-  return view;
-}
-
-}  // namespace
 
 std::string olla_page(const OllaReproduction& reproduction) {
   Json data = to_json(reproduction);

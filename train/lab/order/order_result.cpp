@@ -21,6 +21,38 @@ namespace {
 
 std::optional<OpId> unless_end(OpId op) { return op == kNoOp ? std::nullopt : std::optional(op); }
 
+// Returns what the file claims wrongly, in one sentence; empty if all holds.
+std::string fault_of_claims(const OrderCheck& check, const OrderFile& file) {
+  const std::uint64_t peak = *check.peak;
+  if (file.peak.value_or(peak) != peak) {
+    return fmt::format("the file claims peak {}, but it is {}", *file.peak, peak);
+  }
+  const std::uint64_t least = check.proved.value_or(0);
+  if (check.claimed && (*check.claimed < least || *check.claimed > peak)) {
+    return fmt::format("the file claims lower bound {}, expected one from {} to {}", *check.claimed,
+                       least, peak);
+  }
+  const bool optimal = check.lower_bound() == peak;
+  if (file.proved_optimal.value_or(optimal) != optimal) {
+    return fmt::format("the file claims proved_optimal {}, but its peak is {}its lower bound",
+                       *file.proved_optimal, optimal ? "" : "not ");
+  }
+  return {};
+}
+
+std::string proof_text(const OrderCheck& check) {
+  const std::optional<std::uint64_t> bound = check.lower_bound();
+  if (!bound) return "nothing is claimed about other orders";
+  const bool by_certificate = check.proved == bound;
+  if (bound == check.peak) {
+    return by_certificate ? "optimal, proved by the certificate"
+                          : "claimed optimal by a search, which was not repeated here";
+  }
+  return fmt::format("no order is below {}, {}", format_bytes(*bound),
+                     by_certificate ? "proved by the certificate"
+                                    : "claimed by a search, which was not repeated here");
+}
+
 }  // namespace
 
 Rows<NeededValue> rows(const NeededValue*) {
@@ -78,8 +110,7 @@ std::string time_line(const OrderResult& result) {
 }
 
 std::string values_text(const StepGraph& graph, const BoundExplanation& cut) {
-  Table table(
-      {{"bytes"}, {"", Align::kRight}, {"written by", Align::kLeft}, {"needed by", Align::kLeft}});
+  Table table("bytes |  | <written by | <needed by");
   for (const CutRow& row : cut_rows(graph, cut)) {
     table.add_row(
         {std::to_string(row.bytes), format_bytes(row.bytes), row.written_by, row.needed_by});
@@ -182,7 +213,7 @@ Rows<OrderResult> rows(const OrderResult*) {
 }
 
 std::string OrderResult::text() const {
-  Table table({{"order", Align::kLeft}, {"", Align::kLeft}});
+  Table table("<order | <");
   table.add_row({"graph", graph_line(*this)});
   table.add_row({"resident", format_bytes_both(resident_bytes)});
   table.add_row({"program", format_bytes_both(program)});
@@ -222,42 +253,6 @@ OrderResult answer(OrderRequest request) {
   result.explanation = explain_bound(problem, result.answer.certificate);
   return result;
 }
-
-namespace {
-
-// Returns what the file claims wrongly, in one sentence; empty if all holds.
-std::string fault_of_claims(const OrderCheck& check, const OrderFile& file) {
-  const std::uint64_t peak = *check.peak;
-  if (file.peak.value_or(peak) != peak) {
-    return fmt::format("the file claims peak {}, but it is {}", *file.peak, peak);
-  }
-  const std::uint64_t least = check.proved.value_or(0);
-  if (check.claimed && (*check.claimed < least || *check.claimed > peak)) {
-    return fmt::format("the file claims lower bound {}, expected one from {} to {}", *check.claimed,
-                       least, peak);
-  }
-  const bool optimal = check.lower_bound() == peak;
-  if (file.proved_optimal.value_or(optimal) != optimal) {
-    return fmt::format("the file claims proved_optimal {}, but its peak is {}its lower bound",
-                       *file.proved_optimal, optimal ? "" : "not ");
-  }
-  return {};
-}
-
-std::string proof_text(const OrderCheck& check) {
-  const std::optional<std::uint64_t> bound = check.lower_bound();
-  if (!bound) return "nothing is claimed about other orders";
-  const bool by_certificate = check.proved == bound;
-  if (bound == check.peak) {
-    return by_certificate ? "optimal, proved by the certificate"
-                          : "claimed optimal by a search, which was not repeated here";
-  }
-  return fmt::format("no order is below {}, {}", format_bytes(*bound),
-                     by_certificate ? "proved by the certificate"
-                                    : "claimed by a search, which was not repeated here");
-}
-
-}  // namespace
 
 OrderCheck check_order_file(const GraphFile& graph, const OrderFile& file) {
   const std::uint64_t resident = resident_bytes(graph.graph);

@@ -50,6 +50,26 @@ Searched searched(const StepGraph& graph, const OrderOptions& options) {
   return {std::move(answer), std::move(explanation)};
 }
 
+StepGraph named_by_layer(StepGraph graph) {
+  for (StepOp& op : graph.ops) op.name = op_of_layer(op.name, op.layer);
+  return graph;
+}
+
+// The curve of a graph whose ops have these numbers in the program.
+OrderCurve curve_of(const StepGraph& graph, std::vector<OpId> numbers, bool in_place) {
+  const OrderProblem problem = order_problem(graph, step_order_options(in_place));
+  return {.order = std::move(numbers), .bytes = order_bytes(problem, program_sequence(problem))};
+}
+
+void add_resident(OrderView& view, std::uint64_t bytes) {
+  view.resident_bytes = bytes;
+  for (OrderCurve* curve : {&view.before, &view.after}) {
+    for (std::uint64_t& alive : curve->bytes) alive += bytes;
+  }
+  view.lower_bound += bytes;
+  view.least_known += bytes;
+}
+
 }  // namespace
 
 Rows<StepOrder> rows(const StepOrder*) {
@@ -107,30 +127,6 @@ StepOrder step_order(const OrderedStep& step) {
   found.explanation = best.explanation;
   return found;
 }
-
-namespace {
-
-StepGraph named_by_layer(StepGraph graph) {
-  for (StepOp& op : graph.ops) op.name = op_of_layer(op.name, op.layer);
-  return graph;
-}
-
-// The curve of a graph whose ops have these numbers in the program.
-OrderCurve curve_of(const StepGraph& graph, std::vector<OpId> numbers, bool in_place) {
-  const OrderProblem problem = order_problem(graph, step_order_options(in_place));
-  return {.order = std::move(numbers), .bytes = order_bytes(problem, program_sequence(problem))};
-}
-
-void add_resident(OrderView& view, std::uint64_t bytes) {
-  view.resident_bytes = bytes;
-  for (OrderCurve* curve : {&view.before, &view.after}) {
-    for (std::uint64_t& alive : curve->bytes) alive += bytes;
-  }
-  view.lower_bound += bytes;
-  view.least_known += bytes;
-}
-
-}  // namespace
 
 OrderView step_order_view(const DryRunFacts& whole, const StepOptions& options) {
   const DryRunFacts step = last_batch(whole);

@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "models/models.h"
-#include "train/cli/figures.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/pgmo/pgmo_seq2seq.h"
 #include "train/run/memory_chain.h"

@@ -4,10 +4,8 @@
 #include <cmath>
 #include <iterator>
 #include <utility>
-#include <vector>
 
 #include "framework/philox.h"
-#include "train/lab/pgmo/pgmo_seq2seq.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_summary.h"
 #include "train/run/step_scope.h"
@@ -34,33 +32,6 @@ std::pair<double, double> drawn_pair(const Philox& random, std::uint64_t number,
   return {source, source * std::exp(log_ratio)};
 }
 
-}  // namespace
-
-SentenceLengths drawn_lengths(std::int64_t pairs, std::uint64_t number, std::int32_t most_words) {
-  const Philox random{.seed = 0};
-  SentenceLengths lengths;
-  for (std::uint64_t draw = 0; std::ssize(lengths.source) < pairs; ++draw) {
-    const auto [source, target] = drawn_pair(random, number, draw);
-    const long source_words = std::lround(source), target_words = std::lround(target);
-    if (std::min(source_words, target_words) < 1) continue;
-    if (std::max(source_words, target_words) > most_words) continue;
-    lengths.source.push_back(static_cast<std::int32_t>(source_words));
-    lengths.target.push_back(static_cast<std::int32_t>(target_words));
-  }
-  return lengths;
-}
-
-std::vector<PairBatch> drawn_mini_batches(std::int64_t count, std::int64_t pairs) {
-  std::vector<PairBatch> batches;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const SentenceLengths lengths = drawn_lengths(pairs, static_cast<std::uint64_t>(i));
-    batches.push_back(batch_of_lengths(lengths.source, lengths.target));
-  }
-  return batches;
-}
-
-namespace {
-
 constexpr std::int64_t kMiniBatches = 10;  // the paper measured after ten
 constexpr TranslatorOptions kPaperTranslation{.max_words = 100, .stop_at_end = false};
 constexpr const char* kAllocators[] = {"network-wise", "exact-pool", "best-fit-pool",
@@ -77,7 +48,7 @@ class PaperRun {
 
   void step(const PairBatch& batch) {
     if (run_.context.training()) {
-      run_.step(batch, {});
+      run_.train_step(batch, {});
       return;
     }
     StepScope step(run_.context, batch.source.words.size());
@@ -124,6 +95,29 @@ PgmoArm arm_of(Mode mode, const std::string& allocator, const std::vector<PairBa
 std::uint64_t live_bytes(const Trace& trace) { return lower_bound_bytes(trace, kAlignmentBytes); }
 
 }  // namespace
+
+SentenceLengths drawn_lengths(std::int64_t pairs, std::uint64_t number, std::int32_t most_words) {
+  const Philox random{.seed = 0};
+  SentenceLengths lengths;
+  for (std::uint64_t draw = 0; std::ssize(lengths.source) < pairs; ++draw) {
+    const auto [source, target] = drawn_pair(random, number, draw);
+    const long source_words = std::lround(source), target_words = std::lround(target);
+    if (std::min(source_words, target_words) < 1) continue;
+    if (std::max(source_words, target_words) > most_words) continue;
+    lengths.source.push_back(static_cast<std::int32_t>(source_words));
+    lengths.target.push_back(static_cast<std::int32_t>(target_words));
+  }
+  return lengths;
+}
+
+std::vector<PairBatch> drawn_mini_batches(std::int64_t count, std::int64_t pairs) {
+  std::vector<PairBatch> batches;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const SentenceLengths lengths = drawn_lengths(pairs, static_cast<std::uint64_t>(i));
+    batches.push_back(batch_of_lengths(lengths.source, lengths.target));
+  }
+  return batches;
+}
 
 PgmoSeq2Seq pgmo_seq2seq(Mode mode, std::int64_t batch_size) {
   const std::vector<PairBatch> batches = drawn_mini_batches(kMiniBatches, batch_size);

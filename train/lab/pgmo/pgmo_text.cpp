@@ -10,6 +10,9 @@
 #include "train/report/page.h"
 
 namespace skyline {
+
+extern const PageFiles kPgmoPage;  // PGMO's figures
+
 namespace {
 
 constexpr std::string_view kPgmoSource = "Sekiyama et al. 2018, arXiv:1804.10001";
@@ -29,42 +32,17 @@ class Notes {
   std::string text() const {
     std::string text;
     for (std::size_t i = 0; i < notes_.size(); ++i) {
-      text += fmt::format("{} {}\n", i + 1, wrapped(notes_[i]));
+      text += fmt::format("{} {}\n", i + 1, wrapped(notes_[i], 76, "  "));
     }
     return text;
   }
 
  private:
-  // Wraps a note at 78 columns, indented.
-  static std::string wrapped(const std::string& note) {
-    std::string text;
-    std::size_t column = 2;
-    for (std::size_t begin = 0; begin < note.size();) {
-      const std::size_t end = std::min(note.find(' ', begin), note.size());
-      const std::size_t width = end - begin;
-      if (begin > 0) {
-        const bool breaks = column + 1 + width > 78;
-        text += breaks ? "\n  " : " ";
-        column = breaks ? 2 : column + 1;
-      }
-      text.append(note, begin, width);
-      column += width;
-      begin = end + 1;
-    }
-    return text;
-  }
-
   std::vector<std::string> notes_;
 };
 
 std::string figures_text(const PgmoReproduction& reproduction) {
-  Table table({{"figure", Align::kLeft},
-               {"section", Align::kLeft},
-               {"paper"},
-               {"ours"},
-               {"or, exact-pool"},
-               {"difference"},
-               {"note"}});
+  Table table("<figure | <section | paper | ours | or, exact-pool | difference | note");
   Notes notes;
   for (const PgmoFigure& figure : reproduction.figures) {
     const std::string relation = figure.relation.empty() ? "" : figure.relation + " ";
@@ -80,16 +58,9 @@ std::string figures_text(const PgmoReproduction& reproduction) {
 }
 
 std::string memory_text(const PgmoReproduction& reproduction) {
-  Table table({{"network", Align::kLeft},
-               {"step", Align::kLeft},
-               {"resident"},
-               {"network-wise"},
-               {"exact-pool"},
-               {"pool"},
-               {"planned"},
-               {"its step"},
-               {"saves"},
-               {"or"}});
+  Table table(
+      "<network | <step | resident | network-wise | exact-pool | pool | planned | its step | saves "
+      "| or");
   for (const PgmoRow& row : reproduction.rows) {
     table.add_row({row.network, fmt::format("{} {}", mode_name(row.mode), row.batch_size),
                    format_bytes(row.resident_bytes), format_bytes(row.network_wise_bytes),
@@ -111,16 +82,9 @@ std::string above(std::uint64_t bytes, std::uint64_t least) {
 }
 
 std::string mini_batches_text(const PgmoReproduction& reproduction) {
-  Table table({{"step", Align::kLeft},
-               {"alive at most"},
-               {"exact-pool"},
-               {"pool"},
-               {"grow"},
-               {"re-plans"},
-               {"upper-bound"},
-               {"takes: exact-pool"},
-               {"pool"},
-               {"upper-bound"}});
+  Table table(
+      "<step | alive at most | exact-pool | pool | grow | re-plans | upper-bound | takes: "
+      "exact-pool | pool | upper-bound");
   for (const PgmoRow& row : reproduction.rows) {
     if (!row.mini_batches) continue;
     const PgmoMiniBatches& ran = *row.mini_batches;
@@ -145,13 +109,7 @@ std::string mini_batches_text(const PgmoReproduction& reproduction) {
 }
 
 std::string planning_text(const PgmoReproduction& reproduction) {
-  Table table({{"network", Align::kLeft},
-               {"step", Align::kLeft},
-               {"blocks"},
-               {"heuristic"},
-               {"a block"},
-               {"above the best plan"},
-               {"best plan", Align::kLeft}});
+  Table table("<network | <step | blocks | heuristic | a block | above the best plan | <best plan");
   for (const PgmoRow& row : reproduction.rows) {
     const double above =
         static_cast<double>(row.heuristic_bytes) / static_cast<double>(row.best_plan_bytes) - 1;

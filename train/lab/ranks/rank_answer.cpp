@@ -7,10 +7,12 @@
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
-#include "train/decide/rank_sums.h"
 #include "train/report/page.h"
 
 namespace skyline {
+
+extern const PageFiles kRanksPage;  // a step on more and more ranks
+
 namespace {
 
 std::vector<std::size_t> powers_of_two(std::size_t most) {
@@ -40,8 +42,7 @@ RankStep foreseen_step(DryRunOptions program, const StepSeconds& seconds, const 
 }
 
 std::string table_of(std::span<const RankStep> steps) {
-  Table table(
-      {{"ranks"}, {"bytes"}, {"planned"}, {"sends"}, {"sums"}, {"take"}, {"hidden"}, {"step"}});
+  Table table("ranks | bytes | planned | sends | sums | take | hidden | step");
   for (const RankStep& step : steps) {
     table.add_row({format_count(static_cast<std::int64_t>(step.ranks)),
                    format_bytes(step.resident_bytes + step.peak), format_bytes(step.peak),

@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "memory/formats/json_reader.h"
 #include "train/checkpoints/training_position.h"
 #include "train/cli/byte_sizes.h"
-#include "train/cli/figures.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/load_file.h"
@@ -22,6 +19,9 @@
 #include "train/report/step_story.h"
 
 namespace skyline {
+
+extern const PageFiles kRunsPage;  // two runs and what differs
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,32 +80,6 @@ void read_log(const fs::path& file, StoredRun& run) {
   }
   run.step_seconds_median = median(std::move(seconds));
 }
-
-}  // namespace
-
-const std::string& StoredRun::setting(const std::string& key) const {
-  static const std::string kNone;
-  const auto found = settings.find(key);
-  return found == settings.end() ? kNone : found->second;
-}
-
-std::uint64_t StoredRun::requested_bytes() const { return lower_bound_bytes(trace, 1); }
-
-StoredRun load_run(const fs::path& folder) {
-  require_run(folder);
-  StoredRun run{.folder = folder, .settings = read_settings(folder / "arguments.json")};
-  CsvPlan csv = load_plan(folder / "plan.csv");
-  run.trace = std::move(csv.trace);
-  run.plan = std::move(csv.plan);
-  if (csv.certificate) run.plan.planner = csv.certificate->planner;
-  if (holds_file(folder, "graph.json")) {
-    run.resident_bytes = resident_bytes(load_graph(folder / "graph.json").graph);
-  }
-  read_log(folder / "log.jsonl", run);
-  return run;
-}
-
-namespace {
 
 // What names a block in both runs.
 using BlockName = std::tuple<std::string, std::string, Phase, Category, std::size_t>;
@@ -207,6 +181,28 @@ void add_blocks(RunDifference& difference) {
 
 }  // namespace
 
+const std::string& StoredRun::setting(const std::string& key) const {
+  static const std::string kNone;
+  const auto found = settings.find(key);
+  return found == settings.end() ? kNone : found->second;
+}
+
+std::uint64_t StoredRun::requested_bytes() const { return lower_bound_bytes(trace, 1); }
+
+StoredRun load_run(const fs::path& folder) {
+  require_run(folder);
+  StoredRun run{.folder = folder, .settings = read_settings(folder / "arguments.json")};
+  CsvPlan csv = load_plan(folder / "plan.csv");
+  run.trace = std::move(csv.trace);
+  run.plan = std::move(csv.plan);
+  if (csv.certificate) run.plan.planner = csv.certificate->planner;
+  if (holds_file(folder, "graph.json")) {
+    run.resident_bytes = resident_bytes(load_graph(folder / "graph.json").graph);
+  }
+  read_log(folder / "log.jsonl", run);
+  return run;
+}
+
 std::uint64_t BlockChange::bytes() const {
   return std::max(first.value_or(BlockFacts{}).bytes, second.value_or(BlockFacts{}).bytes);
 }
@@ -275,7 +271,7 @@ std::string change_name(const BlockChange& change) {
 }
 
 std::string figures_text(const RunDifference& difference) {
-  Table table({{"", Align::kLeft}, {"first"}, {"second"}, {"difference"}});
+  Table table("< | first | second | difference");
   for (const Row<StoredRun>& row : compared_rows()) {
     const Pair pair(row, difference);
     table.add_row(
@@ -313,11 +309,8 @@ std::string blocks_sentence(const RunDifference& difference) {
 std::string blocks_text(const RunDifference& difference) {
   std::string text = blocks_sentence(difference) + "\n";
   if (difference.blocks.empty()) return text;
-  Table table({{"block", Align::kLeft},
-               {"bytes in the first"},
-               {"in the second"},
-               {"lifetime in the first"},
-               {"in the second"}});
+  Table table(
+      "<block | bytes in the first | in the second | lifetime in the first | in the second");
   const std::size_t listed = std::min(difference.blocks.size(), kMostListed);
   for (std::size_t i = 0; i < listed; ++i) {
     const BlockChange& change = difference.blocks[i];

@@ -18,24 +18,19 @@ class BudgetChart extends CursorChart {
   }
 
   cursorAt(pixel) {
-    const away = this.points.map(([bytes]) => Math.abs(this.x(bytes) - pixel));
-    return away.indexOf(Math.min(...away));
+    return this.nearest(this.points.map(([bytes]) => bytes), pixel);
   }
 
   drawBase(context) {
-    const step = niceStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 32));
-    for (let value = 0; value <= this.high; value += step) {
-      const y = Math.round(this.y(value)) + 0.5;
-      this.rule(
-          context, this.left, y, this.right, y, {colour: value === 0 ? 'line' : 'grid'});
-      this.text(context, formatPercent(value), this.left - 8, y, {align: 'right'});
-    }
+    this.valueAxis(context, formatPercent);
     this.drawBytes(context);
     const budget = this.x(this.budget.budget);
     this.rule(context, budget, this.top, budget, this.bottom, {colour: 'soft', dash: [2, 4]});
-    this.drawCurve(context, 1, {colour: 'accent', width: 2.2, dash: []});
-    this.drawCurve(context, 2, {colour: 'ink', width: 1.4, dash: [6, 4]});
-    this.drawStep(context);
+    const at = (column) => this.points.map((point) => [this.x(point[0]), this.y(point[column])]);
+    this.line(context, at(1), {colour: 'accent', width: 2.2});
+    this.line(context, at(2), {colour: 'ink', width: 1.4, dash: [6, 4]});
+    const step = [this.x(this.budget.reserved), this.y(this.budget.overhead)];
+    this.dots(context, [step], kBudgetDot, 'accent');
   }
   drawBytes(context) {
     const step = niceByteStep(this.to / Math.max(2, (this.right - this.left) / 110));
@@ -44,24 +39,6 @@ class BudgetChart extends CursorChart {
       this.rule(context, x, this.bottom, x, this.bottom + 5, {colour: 'line'});
       this.text(context, formatBytes(bytes), x, this.bottom + 15, {align: 'center'});
     }
-  }
-  drawCurve(context, column, {colour, width, dash}) {
-    context.save();
-    context.strokeStyle = styleOf(colour);
-    context.lineWidth = width;
-    context.setLineDash(dash);
-    context.beginPath();
-    for (const [i, point] of this.points.entries())
-      context[i === 0 ? 'moveTo' : 'lineTo'](this.x(point[0]), this.y(point[column]));
-    context.stroke();
-    context.restore();
-  }
-  drawStep(context) {
-    const [x, y] = [this.x(this.budget.reserved), this.y(this.budget.overhead)];
-    context.save();
-    context.fillStyle = styleOf('accent');
-    context.fillRect(x - kBudgetDot, y - kBudgetDot, 2 * kBudgetDot, 2 * kBudgetDot);
-    context.restore();
   }
   movedCursor(way) {
     return Math.min(Math.max((this.cursor ?? -1) + way, 0), this.points.length - 1);

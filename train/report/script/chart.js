@@ -117,26 +117,43 @@ class Chart {
     context.fillText(words, x, y);
     context.restore();
   }
-  rule(context, x0, y0, x1, y1, {colour, width = 1, dash = []}) {
+  // Draws a line through points in pixels; null is a gap.
+  line(context, points, {colour, width = 1, dash = []}) {
     context.save();
     context.strokeStyle = styleOf(colour);
     context.lineWidth = width;
     context.setLineDash(dash);
     context.beginPath();
-    context.moveTo(x0, y0);
-    context.lineTo(x1, y1);
+    let pen = false;
+    for (const point of points) {
+      if (point !== null) context[pen ? 'lineTo' : 'moveTo'](...point);
+      pen = point !== null;
+    }
     context.stroke();
+    context.restore();
+  }
+  rule(context, x0, y0, x1, y1, style) {
+    this.line(context, [[x0, y0], [x1, y1]], style);
+  }
+  // Draws a square around each point; `half` is half its side.
+  dots(context, points, half, colour) {
+    context.save();
+    context.fillStyle = styleOf(colour);
+    for (const [x, y] of points) context.fillRect(x - half, y - half, 2 * half, 2 * half);
     context.restore();
   }
 
   // Grid and labels, in steps of 1, 2 or 5 (bytes: powers of two) that leave room for the labels.
-  bytesAxis(context) {
-    const step = niceByteStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 44));
-    for (let value = 0; value <= this.high; value += step) {
+  valueAxis(context, format, nice = niceStep, pixels = 32) {
+    const step = nice((this.high - this.low) / Math.max(2, (this.bottom - this.top) / pixels));
+    for (let value = Math.ceil(this.low / step) * step; value <= this.high; value += step) {
       const y = Math.round(this.y(value)) + 0.5;
       this.rule(context, this.left, y, this.right, y, {colour: value === 0 ? 'line' : 'grid'});
-      this.text(context, formatBytes(value), this.left - 8, y, {align: 'right'});
+      this.text(context, format(value), this.left - 8, y, {align: 'right'});
     }
+  }
+  bytesAxis(context) {
+    this.valueAxis(context, formatBytes, niceByteStep, 44);
   }
   countAxis(context, name) {
     const step =

@@ -25,6 +25,11 @@ class CursorChart extends Chart {
       announce(this.visit(cursor, box.left + this.x(this.valueOf(cursor)), box.top + 20));
     });
   }
+  // The place in a list of the value whose x is the nearest.
+  nearest(values, pixel) {
+    const away = values.map((value) => Math.abs(this.x(value) - pixel));
+    return away.indexOf(Math.min(...away));
+  }
   isCursor() {
     return true;
   }

@@ -23,38 +23,17 @@ class CurveChart extends CursorChart {
   }
 
   drawBase(context) {
-    const step = niceStep((this.high - this.low) / Math.max(2, (this.bottom - this.top) / 32));
-    for (let value = Math.ceil(this.low / step) * step; value <= this.high; value += step) {
-      const y = Math.round(this.y(value)) + 0.5;
-      this.rule(context, this.left, y, this.right, y, {colour: 'grid'});
-      this.text(
-          context, this.format(Number(value.toPrecision(6))), this.left - 8, y, {align: 'right'});
-    }
+    this.valueAxis(context, (value) => this.format(Number(value.toPrecision(6))));
     this.rule(
         context, this.left, this.bottom + 0.5, this.right, this.bottom + 0.5, {colour: 'line'});
     this.stepsAxis(context);
     this.curves.forEach((curve) => this.drawCurve(context, curve));
   }
   drawCurve(context, {xs, ys, colour, width, dots}) {
-    context.save();
-    context.strokeStyle = context.fillStyle = styleOf(colour);
-    context.lineWidth = width;
-    context.beginPath();
-    let pen = false;
-    ys.forEach((value, i) => {
-      if (value !== null) context[pen ? 'lineTo' : 'moveTo'](this.x(xs[i]), this.y(value));
-      pen = value !== null;
-    });
-    context.stroke();
-    if (dots && xs.length <= kMostDots) this.drawDots(context, xs, ys);
-    context.restore();
-  }
-  drawDots(context, xs, ys) {
-    ys.forEach((value, i) => {
-      if (value === null) return;
-      const [x, y] = [this.x(xs[i]), this.y(value)];
-      context.fillRect(x - kDotPixels, y - kDotPixels, 2 * kDotPixels, 2 * kDotPixels);
-    });
+    const points = ys.map((value, i) => (value === null ? null : [this.x(xs[i]), this.y(value)]));
+    this.line(context, points, {colour, width});
+    if (!dots || xs.length > kMostDots) return;
+    this.dots(context, points.filter((point) => point !== null), kDotPixels, colour);
   }
   cursorAt(pixel) {
     return Math.round(this.valueAtX(pixel));

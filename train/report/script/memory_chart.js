@@ -127,18 +127,16 @@ class MemoryChart extends StepChart {
     const outstanding = this.view.allocator === null || this.view.allocator === curve.name;
     context.save();
     context.globalAlpha = outstanding ? 1 : 0.25;
-    context.strokeStyle = styleOf(curve.planned ? 'accent' : 'ink');
-    context.lineWidth = curve.planned || this.view.allocator === curve.name ? 2.6 : 1.6;
-    context.setLineDash(curve.dash);
-    context.beginPath();
+    const points = [];
     const first = Math.max(0, lastAtOrBefore(ticks, this.from));
     for (let i = first; i < ticks.length && ticks[i] <= this.to; ++i) {
-      if (i > first) context.lineTo(this.x(ticks[i]), this.y(reserved[i - 1]));
-      context.lineTo(this.x(ticks[i]), this.y(reserved[i]));
+      if (i > first) points.push([this.x(ticks[i]), this.y(reserved[i - 1])]);
+      points.push([this.x(ticks[i]), this.y(reserved[i])]);
     }
     const end = this.reservedAt(curve, this.to);
-    if (end !== null) context.lineTo(this.right, this.y(end));
-    context.stroke();
+    if (end !== null) points.push([this.right, this.y(end)]);
+    const width = curve.planned || this.view.allocator === curve.name ? 2.6 : 1.6;
+    this.line(context, points, {colour: curve.planned ? 'accent' : 'ink', width, dash: curve.dash});
     context.restore();
   }
   reservedAt(curve, tick) {

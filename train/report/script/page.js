@@ -97,17 +97,10 @@ function fillStep() {
   fillLegends(step, view, memory.curves);
   fillReadings(step);
   fillFullest(step, view);
-  const showRange = () => {
-    byId('range').textContent =
-        `ticks ${formatCount(Math.floor(view.from))} to ${formatCount(Math.ceil(view.to))} ` +
-        `of ${formatCount(step.last)}`;
-    byId('zoom-reset').disabled = byId('zoom-out').disabled = view.isWhole;
-  };
-  view.onRange.push(showRange);
-  showRange();
-  byId('zoom-in').addEventListener('click', () => view.zoom(0.5));
-  byId('zoom-out').addEventListener('click', () => view.zoom(2));
-  byId('zoom-reset').addEventListener('click', () => view.whole());
+  fillZoom(
+      view, '',
+      () => `ticks ${formatCount(Math.floor(view.from))} to ${formatCount(Math.ceil(view.to))} ` +
+          `of ${formatCount(step.last)}`);
   byId('plan-svg').addEventListener('click', () => plan.openAsSvg());
   if (data.story !== undefined) fillStory(data, step, view);
   return {step, view, memory, plan};

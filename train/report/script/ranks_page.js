@@ -79,23 +79,14 @@ class RankChart extends CursorChart {
     }
     this.axisName(context, this.isNarrow ? '' : 'ranks', 10);
   }
-  drawCurve(context, {rows, colour, width, dash}) {
-    const points = rows.filter((row) => this.of(row) !== null).map((row) => this.at(row));
-    context.save();
-    context.strokeStyle = context.fillStyle = styleOf(colour);
-    context.lineWidth = width;
-    context.setLineDash(dash);
-    context.beginPath();
-    points.forEach(([x, y], i) => context[i === 0 ? 'moveTo' : 'lineTo'](x, y));
-    context.stroke();
-    for (const [x, y] of points)
-      context.fillRect(x - kRankDot, y - kRankDot, 2 * kRankDot, 2 * kRankDot);
-    context.restore();
+  drawCurve(context, curve) {
+    const points = curve.rows.filter((row) => this.of(row) !== null).map((row) => this.at(row));
+    this.line(context, points, curve);
+    this.dots(context, points, kRankDot, curve.colour);
   }
 
   cursorAt(pixel) {
-    const away = this.ranks.map((ranks) => Math.abs(this.x(Math.log2(ranks)) - pixel));
-    return away.indexOf(Math.min(...away));
+    return this.nearest(this.ranks.map(Math.log2), pixel);
   }
   movedCursor(way) {
     return Math.min(Math.max((this.cursor ?? -1) + way, 0), this.ranks.length - 1);

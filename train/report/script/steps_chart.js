@@ -254,16 +254,9 @@ function fillSteps(data) {
     byId('lengths-name').textContent = steps.lengths_name;
     new StepsLengthsChart(byId('lengths-chart'), steps, view);
   }
-  const showRange = () => {
-    const last = Math.min(Math.ceil(view.to), steps.last) - 1;
-    byId('steps-range').textContent = `steps ${formatCount(Math.floor(view.from))} to ` +
-        `${formatCount(last)} of ${formatCount(steps.last - 1)}`;
-    byId('steps-zoom-reset').disabled = byId('steps-zoom-out').disabled = view.isWhole;
-  };
-  view.onRange.push(showRange);
-  showRange();
-  byId('steps-zoom-in').addEventListener('click', () => view.zoom(0.5));
-  byId('steps-zoom-out').addEventListener('click', () => view.zoom(2));
-  byId('steps-zoom-reset').addEventListener('click', () => view.whole());
+  fillZoom(
+      view, 'steps-',
+      () => `steps ${formatCount(Math.floor(view.from))} to ` +
+          `${formatCount(Math.min(Math.ceil(view.to), steps.last) - 1)} of ${formatCount(steps.last - 1)}`);
   return {steps, view, memory};
 }

@@ -25,18 +25,9 @@ class StrategyChart extends CursorChart {
     this.bytesAxis(context);
     this.countAxis(context, 'ops');
     for (const {name, bytes} of this.curves) {
-      const {colour, width, dash} = kStrategyLooks[name];
-      context.save();
-      context.strokeStyle = styleOf(colour);
-      context.lineWidth = width;
-      context.setLineDash(dash);
-      context.beginPath();
-      bytes.forEach((value, op) => {
-        context[op === 0 ? 'moveTo' : 'lineTo'](this.x(op), this.y(value));
-        context.lineTo(this.x(op + 1), this.y(value));
-      });
-      context.stroke();
-      context.restore();
+      const points =
+          bytes.flatMap((value, op) => [op, op + 1].map((at) => [this.x(at), this.y(value)]));
+      this.line(context, points, kStrategyLooks[name]);
     }
   }
   cursorAt(pixel) {

@@ -75,3 +75,17 @@ class View {
     this.redraw();
   }
 }
+
+// Fills the buttons that zoom a view, and tells its range by `words`.
+function fillZoom(view, prefix, words) {
+  const button = (name) => byId(`${prefix}zoom-${name}`);
+  const showRange = () => {
+    byId(`${prefix}range`).textContent = words();
+    button('reset').disabled = button('out').disabled = view.isWhole;
+  };
+  view.onRange.push(showRange);
+  showRange();
+  button('in').addEventListener('click', () => view.zoom(0.5));
+  button('out').addEventListener('click', () => view.zoom(2));
+  button('reset').addEventListener('click', () => view.whole());
+}

@@ -26,7 +26,7 @@ std::map<std::string, std::int64_t> brute_force(const DryRunOptions& options,
   DryRun program = make_dry_run(options);
   std::map<std::string, std::int64_t> largest;
   for (std::int64_t size = 1; size <= most; ++size) {
-    const DryRunFacts facts = program.step(size, options.mode);
+    const DryRunFacts facts = program.foresee(size, options.mode);
     for (ReplayChoice choice : every_allocator()) {
       choice.capacity_bytes = capacity;
       if (replay_run(facts.run, facts.trace, choice).fits) largest[choice.allocator] = size;
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Capacities, LargestBatchTest,
 // bytes.
 TEST(LargestBatchTest, AByteLessIsAnImageLess) {
   DryRun program = make_dry_run(lenet_options());
-  const std::uint64_t bytes = program.step(20, Mode::kTraining).run.most_bytes(1);
+  const std::uint64_t bytes = program.foresee(20, Mode::kTraining).run.most_bytes(1);
   EXPECT_EQ(largest_batches(lenet_options(), bytes, {}).ceiling, 20);
   EXPECT_EQ(largest_batches(lenet_options(), bytes - 1, {}).ceiling, 19);
 }

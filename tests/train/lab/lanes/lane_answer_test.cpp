@@ -17,7 +17,6 @@
 #include "train/cli/usage_error.h"
 #include "train/decide/step_seconds.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/lab/lanes/parallel_note.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
