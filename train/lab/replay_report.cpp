@@ -252,16 +252,9 @@ void add_row(Table& table, const ReplayRow& row) {
 std::string table_of(const ReplayResult& result) {
   const bool plans = std::ranges::any_of(
       result.rows, [](const ReplayRow& row) { return row.figures.allocator == kPlannedAllocator; });
-  Table table({{"allocator", Align::kLeft},
-               {"reserved"},
-               {"over bound"},
-               {"allocated"},
-               {"takes"},
-               {"returns"},
-               {"flushes"},
-               {"refused"},
-               {"fragmented"},
-               {"slack"}});
+  Table table(
+      "<allocator | reserved | over bound | allocated | takes | returns | flushes | refused | "
+      "fragmented | slack");
   for (const ReplayRow& row : result.rows) {
     const auto& steady = row.peak_reserved_bytes_since_switch;
     if (steady) add_steady_row(table, *steady, row.lower_bound);
