@@ -117,7 +117,7 @@ class Solver {
     bool narrowed = true;
     while (narrowed && !proved() && !out_of_effort()) {
       if (is_near()) {
-        effort_.runs = std::min(effort_.runs, kDefaultOrderRuns / 8);
+        effort_.runs = std::min(effort_.runs, kDefaultOrderRuns / 3);
         most_flows_ = std::min(most_flows_, (std::uint64_t{1} << 20) / problem_.ops.size());
       }
       narrowed = std::ranges::any_of(stages, [this](const Stage& stage) { return narrow(stage); });
