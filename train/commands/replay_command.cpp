@@ -186,10 +186,7 @@ CommandResult run(const OptionList& list, ReplayArguments arguments, Console& co
   arguments.one_given = list.given("--allocator");
   arguments.several_given = list.given("--allocators");
   check_given_for(list, chosen_allocators(arguments));
-  const double threshold = arguments.options.allocator_options.caching.garbage_collection_threshold;
-  if (threshold > 0 && !arguments.options.capacity_bytes) {
-    throw UsageError("--garbage-collection-threshold is a part of the capacity: give --capacity");
-  }
+  list.check_rules();
   check_plan_options(list, arguments);
   check_recordings(arguments);
   Replays replays{.traces = {}, .one_allocator = chosen_allocators(arguments).size() == 1};

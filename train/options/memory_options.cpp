@@ -151,7 +151,9 @@ void add_allocator_options(OptionList& list, AllocatorOptions& options) {
   list.add("--garbage-collection-threshold", number(caching.garbage_collection_threshold, 0, 1),
            "caching: above this fraction of the capacity, release segments that have long been "
            "unused (0: never)",
-           kNeutral | kCachingOnly);
+           kNeutral | kCachingOnly)
+      .needs({"--capacity", "--device cuda"},
+             "--garbage-collection-threshold is a part of the capacity: give --capacity");
   list.add("--expandable-segments", flag(caching.expandable_segments),
            "caching: one growing segment per pool", kNeutral | kCachingOnly);
   list.add(

@@ -49,7 +49,11 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
     const std::uint64_t top = begin + packing_.bytes[block];
     if (left % kPlacementsPerClock == 0 && passed(deadline_)) return false;
     tree_.take(block);
-    split(line, block, top);
+    if (top == offset) {
+      lowest_.push_back(line);  // the block has no bytes
+    } else {
+      split(line, block, top);
+    }
     out.offsets[block] = begin;
     out.peak = std::max(out.peak, top);
     --left;

@@ -72,9 +72,13 @@ class Plan(unittest.TestCase):
 
     def test_alignment_is_an_argument_or_a_column(self):
         self.assertEqual(skyline.plan(ROWS, alignment=512).peak, 1536)
-        frame = pd.DataFrame(ROWS, columns=["lower", "upper", "size"]).assign(alignment=[1, 512, 4])
-        self.assertEqual(skyline.plan(frame).peak, 1536)
-        self.assertEqual(skyline.plan(frame, alignment=1).peak, 1500)
+        columns = {"lower": [0, 0], "upper": [5, 5], "size": [10, 10], "alignment": [64, 8]}
+        found = skyline.plan(columns)  # no size is rounded
+        self.assertEqual((found.peak, found.offsets.tolist()), (26, [0, 16]))
+        self.assertTrue(skyline.check(columns, found))
+        self.assertFalse(skyline.check(columns, [0, 10]))
+        self.assertEqual(skyline.plan(columns, alignment=1).peak, 20)
+        self.assertEqual(skyline.plan(columns, alignment=64).peak, 128)
 
     def test_says_whether_a_plan_lies_within_the_capacity(self):
         self.assertIsNone(skyline.plan(ROWS).feasible)

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "memory/random_inputs.h"
+#include "tests/memory/planners/mixed_trace.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/browser.h"
 #include "train/report/explanation.h"
@@ -170,7 +171,7 @@ void require_consistent(const json& story) {
 
 TEST(PlanExplanation, RebuildsThePlanOfEveryTraceAndKey) {
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
-    const Trace trace = seed % 2 == 0 ? random_trace(seed, 1 + seed % 40, 30, 100)
+    const Trace trace = seed % 2 == 0 ? with_bytes(random_trace(seed, 1 + seed % 40, 30, 100))
                                       : training_trace(seed, 1 + seed % 15, 4000);
     for (const char* planner : kPlanners) {
       SCOPED_TRACE(std::string(planner) + " on seed " + std::to_string(seed));
