@@ -42,8 +42,8 @@ py::bytes bytes_of(const std::vector<Value>& rows, Of of) {
 
 Trace trace_from(const py::buffer& lower, const py::buffer& upper, const py::buffer& size,
                  const py::buffer& offset, const py::buffer& gaps, const py::buffer& alignment) {
-  const py::buffer_info infos[] = {lower.request(), upper.request(), size.request(),
-                                   offset.request(), gaps.request(), alignment.request()};
+  const py::buffer_info infos[] = {lower.request(),  upper.request(), size.request(),
+                                   offset.request(), gaps.request(),  alignment.request()};
   const auto lowers = column(infos[0]), uppers = column(infos[1]), sizes = column(infos[2]),
              offsets = column(infos[3]), gap_rows = column(infos[4]), alignments = column(infos[5]);
   Trace trace;

@@ -264,7 +264,7 @@ constexpr std::string_view kVerifier = "exact";
 // Takes lifetimes, sizes, gaps and fixed offsets from the trace, never from the plan's file.
 PlanCheck check_plan(const CheckOptions& options, Trace& trace, const CsvPlan& csv) {
   // A trace without alignments takes the plan's: `plan --alignment` writes it there only.
-  const std::uint64_t planned = common_alignment(trace, 1);
+  const std::uint64_t planned = common_alignment(csv.trace, 1);
   const Trace of_file = trace;
   if (options.alignment) trace.alignments.clear();
   PlanCheck check{.claims = csv.certificate};
