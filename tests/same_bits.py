@@ -203,9 +203,19 @@ def content(path, command):
         return without_clocks(with_plain_keys(data), f"{command}.page")
     if path.suffix == ".csv" and text:
         keys, *rows = [line.split(",") for line in text.splitlines()]
+        if "alignment" in keys and "size" in keys:
+            round_sizes(keys, rows)
         return [keys] + [[cell for key, cell in zip(keys, row)
                           if not may_differ(f"{command}.csv.{key}")] for row in rows]
     return text_without_clocks(text)
+
+
+def round_sizes(keys, rows):
+    """Rounds sizes up to their alignments, as Skyline writes them since each block has its own."""
+    size, alignment = keys.index("size"), keys.index("alignment")
+    for row in rows:
+        if len(row) == len(keys):
+            row[size] = str(-(-int(row[size]) // int(row[alignment])) * int(row[alignment]))
 
 
 def files_of(folder, command):
