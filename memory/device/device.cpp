@@ -12,6 +12,7 @@ void Device::fill(std::byte* to, std::size_t bytes, std::uint32_t pattern) noexc
   for (std::size_t i = 0; i < whole; i += sizeof(pattern)) {
     std::memcpy(to + i, &pattern, sizeof(pattern));
   }
+  if (bytes == whole) return;  // nothing may have no address
   std::memcpy(to + whole, &pattern, bytes - whole);
 }
 
