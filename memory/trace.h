@@ -37,8 +37,8 @@ struct Trace {
   // Offsets that a plan must keep, in bytes; one for each block, or none.
   std::vector<std::optional<std::uint64_t>> fixed_offsets = {};
   std::vector<TraceGap> gaps = {};  // ordered by block, then tick; disjoint within a block
-  // What each block's offset must be a multiple of; one for each block, or none. Where there are
-  // some, sizes count as they are. Where there are none, all blocks have the planner's alignment,
+  // Each block's offset must be a multiple of its number here; one for each block, or none. With
+  // such numbers, sizes count as they are. Without them, all blocks have the planner's alignment,
   // and sizes are rounded up to it, as allocators do.
   std::vector<std::uint64_t> alignments = {};
 
@@ -48,7 +48,7 @@ struct Trace {
     return index < fixed_offsets.size() ? fixed_offsets[index] : std::nullopt;
   }
   bool has_fixed_offsets() const noexcept;
-  // Of one block; `otherwise` if the trace states none.
+  // Returns the alignment of one block; `otherwise` if the trace states none.
   std::uint64_t alignment(std::size_t index, std::uint64_t otherwise) const {
     return alignments.empty() ? otherwise : alignments[index];
   }

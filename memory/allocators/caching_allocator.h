@@ -110,7 +110,7 @@ class CachingAllocator final : public Allocator {
   void release_cached() noexcept override { give_back_free(); }
 
  private:
-  // Of one stream and one size class. Chunk::pool is an index into pools_.
+  // A pool serves one stream and one size class. Chunk::pool is its index in pools_.
   struct Pool {
     bool large = false;
     bool is_private = false;

@@ -132,8 +132,8 @@ enum OptionTraits : unsigned {
   kPlannedOnly = 512,  // of planned
 };
 
-// What an option asks of others. A term is an option that is set, or that has a value: "--lanes",
-// "--device cuda". Terms of options that a command does not have count for nothing.
+// A rule between an option and others. A term is an option that is set, or that has a value:
+// "--lanes", "--device cuda". Terms of options that a command does not have count for nothing.
 struct OptionRule {
   std::string term;                 // the rule's own: no rule unless it holds
   bool needs = true;                // one of the others; false: none of them

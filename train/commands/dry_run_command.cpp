@@ -50,7 +50,7 @@ struct DryRunArguments {
   bool has_budget() const { return step.memory_bytes || budgets || slowdown > 0; }
 };
 
-// What the step takes and, if asked for, how it runs on lanes and on ranks.
+// The answer for the step and, if asked for, those for its lanes and ranks.
 struct DryRunAnswer {
   DryRunResult step;
   std::optional<LaneAnswer> lanes;

@@ -145,7 +145,7 @@ std::string scaling_text(const Predictions& predictions) {
                      predictions.input.width, predictions.input.height, named);
 }
 
-// What is predicted, and the network that it is by.
+// The predictions, and the network that made them.
 struct PredictionAnswer {
   const TrainedNetwork& by;
   const Predictions& found;

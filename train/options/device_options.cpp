@@ -35,7 +35,7 @@ void add_core_options(OptionList& list, std::int64_t& threads, DeviceOptions& op
            "CPU: ops that run at the same time, each on --threads threads; auto: as many as the "
            "fastest of some trial steps",
            kNeutral | kMayBeAbsent)
-      // Lanes are planned from what a process measures, so plans of ranks would differ.
+      // Each process would measure other seconds, and plan another step.
       .excludes("--ranks", "--ranks and --lanes exclude each other: give one of them");
 }
 

@@ -11,7 +11,7 @@
 namespace skyline {
 
 using SnapshotPool = std::optional<std::pair<std::int64_t, std::int64_t>>;
-// What an entry may have besides an action, an address and a size.
+// The optional members of an entry: it always has an action, an address and a size.
 struct SnapshotEntry {
   std::optional<std::int64_t> stream = {};
   SnapshotPool pool = {};

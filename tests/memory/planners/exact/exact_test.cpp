@@ -132,7 +132,7 @@ TEST(Exact, ProvesTheOptimumOfSmallTraces) {
   }
 }
 
-// Of blocks that are aligned alike, only the highest takes no whole multiples.
+// Blocks that are aligned alike take whole multiples, except the highest.
 TEST(Exact, PlacesEachBlockAtAMultipleOfItsOwn) {
   Trace trace{.blocks = {{0, 5, 10}, {0, 5, 10}}, .alignments = {64, 8}};
   const auto peak = [&trace] {
