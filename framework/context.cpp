@@ -231,7 +231,7 @@ std::vector<Tensor> Context::request_outputs(const Call& call, std::span<const T
 }
 
 void Context::run(const OpCall& call) {
-  if (op_times_ == nullptr) {
+  if (op_times_ == nullptr || interrupted_) {
     runner().run(call, kernels_);
   } else {
     op_times_->push_back({.name = std::string(call.name.op),
@@ -282,7 +282,8 @@ void Context::stage_uploads(std::size_t bytes) {
 }
 
 std::optional<Staging> Context::staging(std::size_t bytes) {
-  if (bytes == 0 || staging_.used_bytes + bytes > staging_.memory.bytes()) return {};
+  if (interrupted_ || bytes == 0 || staging_.used_bytes + bytes > staging_.memory.bytes())
+    return {};
   const Staging staging{staging_.memory.address() + staging_.used_bytes, staging_.users};
   staging_.users = Staging::Users::kNone;
   staging_.used_bytes += align_up(bytes, kAlignmentBytes);

@@ -138,6 +138,7 @@ class Context {
  private:
   friend class LayerScope;
   friend class TurnScope;
+  friend class InterruptionScope;
   struct Call;
   // Uploads arrive here under `prefetch`.
   struct StagingArea {
@@ -158,9 +159,14 @@ class Context {
   void explain(const Call& call, std::vector<OutputMemory>& memory) const;
   std::vector<Tensor> request_outputs(const Call& call, std::span<const Tensor> inputs,
                                       std::span<const OutputMemory> memory);
-  Runner& runner() noexcept { return options_.execute ? compute().runner() : no_runner_; }
+  Runner& runner() noexcept {
+    if (!options_.execute) return no_runner_;
+    return interrupted_ ? inline_runner_ : compute().runner();
+  }
   // True if the running step is recorded.
-  bool records() const noexcept { return options_.record_graph || runner_records_; }
+  bool records() const noexcept {
+    return !interrupted_ && (options_.record_graph || runner_records_);
+  }
   void run(const OpCall& call);
   void check_outputs(const OpCall& call);
   void record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
@@ -178,7 +184,9 @@ class Context {
   std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
   std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
   std::vector<OpTime>* op_times_ = nullptr;
-  NullRunner no_runner_;         // of dry runs
+  NullRunner no_runner_;        // of dry runs
+  InlineRunner inline_runner_;  // of interrupted parts
+  bool interrupted_ = false;
   bool runner_records_ = false;  // the runner wants the running step's graph
   StagingArea staging_;
   KernelCache kernels_;
@@ -199,6 +207,35 @@ class LayerScope {
  private:
   Context& context_;
   std::size_t length_before_;
+};
+
+// A part of a step that is not hot, during its life: work that only some steps do, for example. Its
+// requests enter no plan (PGMO section 4.3), its ops no recorded step, and they run one by one
+// after all earlier ops, each at once. The part keeps no gradient: it runs in inference mode, and
+// leaves the random stream unchanged. Parts do not nest. Throws the first error of an op that was
+// held back.
+class InterruptionScope {
+ public:
+  explicit InterruptionScope(Context& context)
+      : context_(context), random_(context.random_), mode_(context.options_.mode) {
+    context_.runner().wait();
+    context_.allocator_.interrupt();
+    context_.interrupted_ = true;
+    context_.options_.mode = Mode::kInference;
+  }
+  ~InterruptionScope() {
+    context_.options_.mode = mode_;
+    context_.interrupted_ = false;
+    context_.allocator_.resume();
+    context_.random_ = random_;
+  }
+  InterruptionScope(const InterruptionScope&) = delete;
+  InterruptionScope& operator=(const InterruptionScope&) = delete;
+
+ private:
+  Context& context_;
+  RandomStream random_;
+  Mode mode_;
 };
 
 // A turn of a loop over words, during its life, whose ops stand for the same turn in every batch;

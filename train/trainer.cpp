@@ -33,14 +33,17 @@ Trainer::Trainer(TrainOptions options, LiveParts live, Console& console)
       total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch() / step_batches())),
       leader_(live_.group),
       profiler_(profile_key(options_, decided_.decisions)) {
-  if (!workload().data().lengths_name.empty() && options_.memory.allocator == kPlannedAllocator) {
+  const bool lengths_differ =
+      !workload().data().lengths_name.empty() && options_.memory.allocator == kPlannedAllocator;
+  if (lengths_differ) {
     console.say(fmt::format("batches differ in length: planning by --policy {}",
                             policy_name(*options_.memory.policy)));
   }
   say_limit();
-  run_ =
-      workload().on(decided_.decisions, options_.memory, Mode::kTraining,
-                    {.listener = [this](const SessionEvent& event) { on_session_event(event); }});
+  run_ = workload().on(decided_.decisions, options_.memory, Mode::kTraining,
+                       {.listener = [this](const SessionEvent& event) { on_session_event(event); },
+                        .record = options_.inference_loss_every > 0,
+                        .shadow_pool = lengths_differ});
 }
 
 Trainer::~Trainer() = default;
@@ -208,6 +211,10 @@ void Trainer::next_step() {
   position_.loss_sum += step.loss;
   directory_->log_step(log_->add(step, *run_));
   if (const auto news = run_->take_news()) console_.say(*news);
+  if (step.inference_loss) {
+    console_.say(fmt::format("step {}: loss {:.4f}, {:.4f} in inference mode", step.number,
+                             step.loss, *step.inference_loss));
+  }
   if (log_->steps() == decided_.decisions.warmup_steps) {
     device_allocations_at_switch_ = run_->memory.statistics().device_allocations;
   }
@@ -230,6 +237,8 @@ LoggedStep Trainer::timed_step() {
   const Launches before = run_->context.compute().runner().facts().launches;
   const double started = now_seconds();
   const RandomStream random = run_->context.random();
+  const std::int64_t every = options_.inference_loss_every;
+  run_->measure_inference_loss(every > 0 && step.number % every == 0);
   try {
     step.loss = run_->train_step(
         {.learning_rate = static_cast<float>(step.learning_rate), .step = step.number});
@@ -238,6 +247,7 @@ LoggedStep Trainer::timed_step() {
     throw explain_divergence(*run_, random, step.number, error);
   }
   step.seconds = now_seconds() - started;
+  step.inference_loss = run_->inference_loss();
   const Launches now = run_->context.compute().runner().facts().launches;
   step.launches = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
   leader_.end_step(*run_);

@@ -194,6 +194,10 @@ CommandResult Trainer::result(int exit_code) {
   summary.process = process_;
   summary.trace = trace_;
   summary.plan = plan_;
+  const RecordingAdaptor* const recording = run_->memory.recording();
+  if (recording != nullptr && !recording->last_parts().empty()) {
+    summary.interrupted = recording->last_parts().back();
+  }
   summary.budget = decided_.decisions.budget;
   summary.losses = {{memory_->allocator, log_->losses()}};
   summary.evaluations = {log_->metrics(), log_->evaluations()};

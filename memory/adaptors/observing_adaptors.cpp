@@ -13,6 +13,13 @@ void reserve_ahead(std::vector<T>& values, std::size_t size) {
   if (values.capacity() < size) values.reserve(2 * size);
 }
 
+// 0 stands for a block that was not released, since tick 0 is a request.
+void end_blocks(Trace& trace, Tick ticks) noexcept {
+  for (TraceBlock& block : trace.blocks) {
+    if (block.upper == 0) block.upper = ticks;
+  }
+}
+
 using Clock = std::chrono::steady_clock;
 
 std::uint32_t nanoseconds_since(Clock::time_point start) noexcept {
@@ -30,22 +37,23 @@ void reserve_one(std::vector<T>& values, std::size_t size) {
 }  // namespace
 
 Extent RecordingAdaptor::acquire(std::size_t bytes, const Tag& tag) {
-  const bool record = recording();
   live_.reserve_one();
-  if (record) reserve_request(tag);
+  Trace* const trace = in_part() ? &parts_.back().trace : in_step_ ? &trace_ : nullptr;
+  if (trace != nullptr) reserve_request(*trace, tag);
   Extent extent;
   try {
     extent = upstream().acquire(bytes, tag);
   } catch (...) {
-    if (record) trace_.tags.pop_back();
+    if (trace != nullptr) trace->tags.pop_back();
     throw;
   }
   Live live{.upstream_cookie = extent.cookie};
-  if (record) {
+  if (trace != nullptr) {
     live.step = step_;
-    live.request = trace_.blocks.size();
-    trace_.blocks.push_back({.lower = ticks_, .upper = 0, .bytes = bytes});
-    tick();
+    live.request = trace->blocks.size();
+    if (in_part()) live.part = parts_.size();
+    trace->blocks.push_back({in_part() ? part_ticks_++ : ticks_, 0, bytes});
+    if (!in_part()) tick();
   }
   extent.cookie = live_.insert(live);
   return extent;
@@ -55,6 +63,12 @@ void RecordingAdaptor::release(const Extent& extent) noexcept {
   const Live live = live_.erase(extent.cookie);
   upstream().release({extent.address, extent.bytes, live.upstream_cookie});
   if (!in_step_ || live.request == kNotRecorded || live.step != step_) return;
+  if (live.part != kNotRecorded) {
+    if (in_part() && live.part == parts_.size()) {
+      parts_.back().trace.blocks[live.request].upper = part_ticks_++;
+    }
+    return;
+  }
   trace_.blocks[live.request].upper = ticks_;
   tick();
 }
@@ -63,6 +77,9 @@ void RecordingAdaptor::begin_step(ShapeKey key) {
   upstream().begin_step(key);
   trace_.blocks.clear();
   trace_.tags.clear();
+  parts_.clear();
+  if (interruptions_ > 0) parts_.emplace_back();
+  part_ticks_ = 0;
   curve_.clear();
   key_ = key;
   ticks_ = 0;
@@ -73,10 +90,9 @@ void RecordingAdaptor::begin_step(ShapeKey key) {
 void RecordingAdaptor::end_step() {
   upstream().end_step();
   in_step_ = false;
-  for (TraceBlock& block : trace_.blocks) {
-    if (block.upper == 0) block.upper = ticks_;  // 0: not released, since tick 0 is a request
-  }
+  end_blocks(trace_, ticks_);
   std::swap(trace_, last_trace_);
+  if (!parts_.empty()) std::swap(parts_, last_parts_);
   std::swap(curve_, last_curve_);
   last_key_ = key_;
 }
@@ -87,22 +103,27 @@ void RecordingAdaptor::abandon_step() {
 }
 
 void RecordingAdaptor::interrupt() {
+  if (in_step_ && interruptions_ == 0) {
+    parts_.push_back({.at = ticks_});
+    part_ticks_ = 0;
+  }
   upstream().interrupt();
   ++interruptions_;
 }
 
 void RecordingAdaptor::resume() noexcept {
   upstream().resume();
+  if (in_part() && interruptions_ == 1) end_blocks(parts_.back().trace, part_ticks_);
   --interruptions_;
 }
 
 // Makes room for a request and, on the curve, its release, so that nothing throws after upstream's
 // call. Copies the tag here because copying strings can throw, too.
-void RecordingAdaptor::reserve_request(const Tag& tag) {
-  const std::size_t requests = trace_.blocks.size() + 1;
-  reserve_ahead(trace_.blocks, requests);
-  if (with_curve_) reserve_ahead(curve_, 2 * requests);
-  trace_.tags.emplace_back(tag);
+void RecordingAdaptor::reserve_request(Trace& trace, const Tag& tag) {
+  const std::size_t requests = trace.blocks.size() + 1;
+  reserve_ahead(trace.blocks, requests);
+  if (with_curve_ && recording()) reserve_ahead(curve_, 2 * requests);
+  trace.tags.emplace_back(tag);
 }
 
 void RecordingAdaptor::tick() noexcept {
@@ -111,6 +132,44 @@ void RecordingAdaptor::tick() noexcept {
     curve_.push_back({ticks_, now.requested_bytes, now.reserved_bytes});
   }
   ++ticks_;
+}
+
+Extent ShadowAdaptor::acquire(std::size_t bytes, const Tag& tag) {
+  live_.reserve_one();
+  Extent extent = upstream().acquire(bytes, tag);
+  try {
+    extent.cookie = live_.insert({extent.cookie, shadow_.acquire(bytes, tag)});
+  } catch (...) {
+    upstream().release(extent);
+    throw;
+  }
+  return extent;
+}
+
+void ShadowAdaptor::release(const Extent& extent) noexcept {
+  const Live live = live_.erase(extent.cookie);
+  shadow_.release(live.shadow);
+  upstream().release({extent.address, extent.bytes, live.upstream_cookie});
+}
+
+void ShadowAdaptor::begin_step(ShapeKey key) {
+  upstream().begin_step(key);
+  shadow_.begin_step(key);
+}
+
+void ShadowAdaptor::end_step() {
+  upstream().end_step();
+  shadow_.end_step();
+}
+
+void ShadowAdaptor::abandon_step() {
+  upstream().abandon_step();
+  shadow_.abandon_step();
+}
+
+void ShadowAdaptor::release_cached() noexcept {
+  upstream().release_cached();
+  shadow_.release_cached();
 }
 
 std::optional<double> median_ns(std::vector<std::uint32_t> times_ns) {

@@ -19,6 +19,13 @@ struct CurvePoint {
   bool operator==(const CurvePoint&) const = default;
 };
 
+// An interrupted part of a step: its requests, with ticks of their own. A block alive at its end
+// has the tick count as its upper bound.
+struct InterruptedPart {
+  Tick at = 0;  // of the step, when the part began
+  Trace trace = {};
+};
+
 // Records each step as a trace (PGMO section 4.1). A tick is a request of the step, or the release
 // of a block that the step requested, even while interrupted. Requests outside of steps or while
 // interrupted, their releases, and releases of older blocks make no tick. A block alive at
@@ -40,6 +47,8 @@ class RecordingAdaptor final : public Adaptor {
   // The step that ended last; empty before.
   const Trace& last_step() const noexcept { return last_trace_; }
   ShapeKey last_shape_key() const noexcept { return last_key_; }
+  // The parts of the last step that had some, in their order.
+  const std::vector<InterruptedPart>& last_parts() const noexcept { return last_parts_; }
   // One point for each of its ticks; empty under Curve::kOff.
   const std::vector<CurvePoint>& last_curve() const noexcept { return last_curve_; }
 
@@ -49,14 +58,18 @@ class RecordingAdaptor final : public Adaptor {
     std::uint64_t upstream_cookie = 0;
     std::uint64_t step = 0;  // in which it was requested
     std::size_t request = kNotRecorded;
+    std::size_t part = kNotRecorded;  // in which it was requested, of the step
   };
 
   bool recording() const noexcept { return in_step_ && interruptions_ == 0; }
-  void reserve_request(const Tag& tag);
+  bool in_part() const noexcept { return in_step_ && interruptions_ > 0; }
+  void reserve_request(Trace& trace, const Tag& tag);
   void tick() noexcept;
 
   LiveTable<Live> live_;
   Trace trace_, last_trace_;
+  std::vector<InterruptedPart> parts_, last_parts_;
+  Tick part_ticks_ = 0;  // of the running part
   std::vector<CurvePoint> curve_, last_curve_;
   ShapeKey key_ = 0, last_key_ = 0;
   std::uint64_t step_ = 0;
@@ -64,6 +77,30 @@ class RecordingAdaptor final : public Adaptor {
   int interruptions_ = 0;
   bool in_step_ = false;
   bool with_curve_;
+};
+
+// Serves each request from a second allocator, too, whose bytes nobody uses: so its statistics are
+// those that it would have had in upstream's place.
+class ShadowAdaptor final : public Adaptor {
+ public:
+  // Both outlive this. `shadow` needs no memory, and must hold what upstream holds.
+  ShadowAdaptor(Allocator& upstream, Allocator& shadow) : Adaptor(upstream), shadow_(shadow) {}
+
+  Extent acquire(std::size_t bytes, const Tag& tag) override;
+  void release(const Extent& extent) noexcept override;
+  void begin_step(ShapeKey key) override;
+  void end_step() override;
+  void abandon_step() override;
+  void release_cached() noexcept override;
+
+ private:
+  struct Live {
+    std::uint64_t upstream_cookie = 0;
+    Extent shadow;
+  };
+
+  Allocator& shadow_;
+  LiveTable<Live> live_;
 };
 
 // Requested bytes of live blocks of one category, and their peak since construction.

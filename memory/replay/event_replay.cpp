@@ -77,6 +77,12 @@ void EventReplay::apply(const LiveEvents& events) {
       allocator_.begin_step(0);
       for (ReplayObserver* observer : observers_) observer->step_began(events);
       return;
+    case AllocationEvent::Kind::kInterrupt:
+      ++interruptions_;
+      return allocator_.interrupt();
+    case AllocationEvent::Kind::kResume:
+      --interruptions_;
+      return allocator_.resume();
     case AllocationEvent::Kind::kReturn:
       allocator_.release_cached();
   }
@@ -139,6 +145,7 @@ void EventReplay::look_at_peak(bool last) {
 
 void EventReplay::finish(const LiveEvents& events) {
   look_at_peak(true);
+  for (; interruptions_ > 0; --interruptions_) allocator_.resume();
   if (std::exchange(in_step_, false)) allocator_.end_step();
   figures_.end = allocator_.statistics();
   if (looked_at_bytes_ != peak_bytes_) figures_.at_peak.reset();

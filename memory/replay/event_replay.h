@@ -107,6 +107,7 @@ class EventReplay {
   // Reserved bytes: the peak, the last peak considered, the last one with statistics.
   std::size_t peak_bytes_ = 0, considered_bytes_ = 0, looked_at_bytes_ = 0;
   int looks_ = 0;
+  int interruptions_ = 0;
   bool in_step_ = false;
 };
 

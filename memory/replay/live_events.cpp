@@ -114,19 +114,22 @@ bool LiveEvents::next() {
 
 // Returns false for a free that is skipped.
 bool LiveEvents::take_event() {
-  if (event_.kind == AllocationEvent::Kind::kStep) {
-    ++steps_;
+  using Kind = AllocationEvent::Kind;
+  if (!of_block()) {
+    if (event_.kind == Kind::kResume && interruptions_ == 0) {
+      fail("event", "got a resume, expected an interruption before it");
+    }
+    steps_ += event_.kind == Kind::kStep;
+    returns_ += event_.kind == Kind::kReturn;
+    interruptions_ += event_.kind == Kind::kInterrupt;
+    interruptions_ -= event_.kind == Kind::kResume;
     return true;
   }
-  if (event_.kind == AllocationEvent::Kind::kReturn) {
-    ++returns_;
-    return true;
-  }
-  if (event_.kind == AllocationEvent::Kind::kAllocation) {
+  if (event_.kind == Kind::kAllocation) {
     const auto slot =
         blocks_.add(event_, ticks_,
                     {.stream = streams_.number(event_.stream), .pool = pools_.number(event_.pool)});
-    if (!slot) fail(", which is alive, expected a new id");
+    if (!slot) fail("id", shown_cell(event_.id) + ", which is alive, expected a new id");
     slot_ = *slot;
   } else {
     freed_ = blocks_.remove(event_.id);
@@ -134,17 +137,17 @@ bool LiveEvents::take_event() {
       ++unknown_frees_;
       return false;
     }
-    if (!freed_) fail(" to free, expected the id of a live block");
+    if (!freed_) fail("id", shown_cell(event_.id) + " to free, expected the id of a live block");
     slot_ = *freed_;
   }
   ++ticks_;
   return true;
 }
 
-void LiveEvents::fail(std::string problem) const {
+void LiveEvents::fail(const char* field, std::string problem) const {
   TraceErrorFacts facts = reader_.place();
-  facts.field = "id";
-  facts.problem = shown_cell(event_.id) + std::move(problem);
+  facts.field = field;
+  facts.problem = std::move(problem);
   throw TraceError(std::move(facts));
 }
 

@@ -19,8 +19,9 @@ namespace skyline {
 // One line of an event trace: what a program asked of its allocator. Views are valid until the
 // reader's next event.
 struct AllocationEvent {
-  // kReturn: the program returns cached memory to the device (torch.cuda.empty_cache).
-  enum class Kind : std::uint8_t { kAllocation, kFree, kStep, kReturn };
+  // kInterrupt, kResume: a part of a step that is not hot begins and ends; they nest. kReturn: the
+  // program returns cached memory to the device (torch.cuda.empty_cache).
+  enum class Kind : std::uint8_t { kAllocation, kFree, kStep, kInterrupt, kResume, kReturn };
   Kind kind = Kind::kAllocation;
   std::string_view id = {};      // of the block; unique among live blocks
   std::uint64_t bytes = 0;       // as requested, at most 2^63 − 1; allocations only
@@ -110,14 +111,14 @@ class NumberedNames {
 };
 
 // Reads events, finds the block of each, checks the use of ids, and counts ticks: the first
-// allocation or free is tick 0, the next tick 1; steps and returns of cached memory take none.
+// allocation or free is tick 0, the next tick 1; other events take none.
 class LiveEvents {
  public:
   explicit LiveEvents(EventReader& reader) : reader_(reader) { pools_.number(""); }
 
   // Moves to the next event; returns false at the end. Throws TraceError if an id to allocate is
-  // alive, or an id to free is not (unless the reader begins midway: then the free is skipped), and
-  // whatever the reader throws.
+  // alive, an id to free is not (unless the reader begins midway: then the free is skipped) or
+  // nothing is interrupted that could be resumed, and whatever the reader throws.
   bool next();
 
   const AllocationEvent& event() const noexcept { return event_; }
@@ -144,7 +145,7 @@ class LiveEvents {
 
  private:
   bool take_event();
-  [[noreturn]] void fail(std::string problem) const;
+  [[noreturn]] void fail(const char* field, std::string problem) const;
 
   EventReader& reader_;
   AllocationEvent event_;
@@ -153,7 +154,7 @@ class LiveEvents {
   std::optional<std::size_t> freed_;  // slot of the last event's block if that was a free
   std::size_t slot_ = 0;
   Tick ticks_ = 0;
-  std::uint64_t steps_ = 0, returns_ = 0, unknown_frees_ = 0;
+  std::uint64_t steps_ = 0, interruptions_ = 0, returns_ = 0, unknown_frees_ = 0;
 };
 
 }  // namespace skyline

@@ -21,6 +21,9 @@ Arena::Arena(Device& device, Allocator& pool, Allocator& fallback, std::size_t a
 void Arena::begin_step(ShapeKey) {
   settle();
   log_.clear();
+  bytes_before_step_ = live_.rounded_now();
+  peak_before_step_ = std::max(peak_before_step_, live_.peak_rounded);
+  live_.peak_rounded = bytes_before_step_;
   in_step_ = true;
   settled_ = false;
   update_gate();
@@ -28,6 +31,7 @@ void Arena::begin_step(ShapeKey) {
 
 void Arena::end_step() {
   in_step_ = false;
+  step_bytes_ = live_.peak_rounded - bytes_before_step_;
   update_gate();
 }
 
@@ -50,7 +54,7 @@ void Arena::resume() noexcept {
 void Arena::update_gate() noexcept {
   const StepLayout* layout = clock_.layout();
   clock_.open(in_step_ && interruptions_ == 0 && layout != nullptr && !layout->tags &&
-              unplanned_.overdue.empty() && !stretch_.active());
+              unplanned_.overdue.empty() && !lists_blocks_);
 }
 
 void Arena::settle() {
@@ -62,8 +66,8 @@ void Arena::settle() {
   counts_.within_plan += clock_.next();
   counts_.in_order_releases += clock_.in_order_releases();
   extra_ = 0;
-  stretch_.end();
-  displaced_bytes_ = 0;
+  planned_.clear();
+  lists_blocks_ = false;
   clock_.end_step();
   settled_ = true;
 }
@@ -72,7 +76,7 @@ void Arena::note_survivors() {
   if (clock_.now() == clock_.ranks()) return;  // every planned block is free or overdue
   for (RequestIndex request = 0; request < clock_.next(); ++request) {
     if (!clock_.alive(request)) continue;
-    const ByteRange place = place_of(request);
+    const ByteRange place = planned_place(clock_.slot(request));
     unplanned_.overdue.insert(place.offset,
                               {place.bytes, clock_.epoch(), ArenaFallback::kNotObserved});
     if (log_.was_cut()) continue;
@@ -138,18 +142,6 @@ void Arena::commit_at(std::size_t shift_bytes, std::size_t bytes) {
   counts_.observe_reserved(reserved_bytes());
 }
 
-bool Arena::grow_to(std::size_t bytes) {
-  if (bytes <= arena_bytes()) return true;
-  try {
-    range_->commit(bytes);
-  } catch (const OutOfMemory&) {
-    return false;  // the fallback may still have room
-  }
-  ++counts_.commits;
-  counts_.observe_reserved(reserved_bytes());
-  return true;
-}
-
 // --- statistics ---
 
 std::size_t Arena::largest_free_range_bytes() const {
@@ -159,7 +151,7 @@ std::size_t Arena::largest_free_range_bytes() const {
   }
   for (RequestIndex request = 0; request < clock_.next(); ++request) {
     if (!clock_.alive(request)) continue;
-    const ByteRange place = place_of(request);
+    const ByteRange place = planned_place(clock_.slot(request));
     held.emplace_back(place.offset, place.offset + place.bytes);
   }
   held.emplace_back(arena_bytes(), arena_bytes());
@@ -177,16 +169,17 @@ std::uint64_t Arena::planned_requests() const noexcept {
 }
 
 Statistics Arena::statistics() const {
+  const std::size_t peak_rounded = std::max(peak_before_step_, live_.peak_rounded);
   const Statistics pool = unplanned_.pool().statistics();
   const Statistics fallback = unplanned_.fallback().statistics();
   const ArenaFallback::Counters& calls = unplanned_.counts();
   return {
       .requested_bytes = live_.requested_in - live_.requested_out,
       .peak_requested_bytes = live_.peak_requested,
-      .rounded_bytes = live_.rounded_in - live_.rounded_out,
-      .peak_rounded_bytes = live_.peak_rounded,
-      .allocated_bytes = live_.rounded_in - live_.rounded_out,
-      .peak_allocated_bytes = live_.peak_rounded,
+      .rounded_bytes = live_.rounded_now(),
+      .peak_rounded_bytes = peak_rounded,
+      .allocated_bytes = live_.rounded_now(),
+      .peak_allocated_bytes = peak_rounded,
       .reserved_bytes = reserved_bytes(),
       .peak_reserved_bytes = counts_.peak_reserved_bytes,
       .requests = counts_.within_plan + clock_.next() - counts_.left_out + counts_.beyond_plan,

@@ -34,6 +34,7 @@ struct LiveBytes {
     }
     if (rounded_in - rounded_out > peak_rounded) peak_rounded = rounded_in - rounded_out;
   }
+  std::size_t rounded_now() const noexcept { return rounded_in - rounded_out; }
   void released(std::size_t bytes) noexcept {
     requested_out += bytes;
     rounded_out += rounded(bytes);
@@ -45,6 +46,7 @@ struct ArenaCounters {
   std::uint64_t within_plan = 0;        // requests that have a place in the plan, of settled steps
   std::uint64_t left_out = 0;           // of those, never made; includes the running step
   std::uint64_t elsewhere = 0;          // of those, served elsewhere; includes the running step
+  std::uint64_t interrupted = 0;        // requests of steps, made while interrupted
   std::uint64_t beyond_plan = 0;        // requests without a place, and those outside of steps
   std::uint64_t in_order_releases = 0;  // of settled steps
   std::uint64_t slow_releases = 0;
@@ -61,8 +63,8 @@ struct ArenaCounters {
 // base + offset[k] (PGMO section 4.2). Requests that the plan does not cover go elsewhere:
 //
 //   request                                                           served by
-//   of a step without a plan, or interrupted between steps, if free   arena
-//   outside of steps, interrupted, or of a step without a plan        pool
+//   of a step without a plan, or interrupted between steps            arena if free, pool
+//   outside of steps, or interrupted in one                           pool
 //   planned to outlive its step                                       pool
 //   beyond the plan, between its requests, or larger than planned     fallback
 //   whose planned bytes an overdue block holds                        fallback
@@ -72,12 +74,12 @@ struct ArenaCounters {
 // step has none; see ArenaClock. While there are some, each request's range is looked up among
 // theirs.
 //
-// A request somewhat larger than planned suggests that others will be larger, too. Once stretching
-// the plan costs at most half of the bytes that larger requests have taken from the fallback, the
-// rest of the step uses the stretched plan. See StretchedPlan.
-//
 // Under a plan whose requests are matched by tag, a step may leave requests out: the clock passes
 // them as if they had been made and freed.
+//
+// Where steps are known to differ, the arena lends free bytes before the fallback is asked, so that
+// a step that leaves its plan is not paid twice. A lent block that outlives its step keeps its
+// bytes of the arena; where steps should be alike, the fallback is therefore asked at once.
 //
 // A log keeps what a step did outside of its plan; a session plans anew from it.
 //
@@ -117,11 +119,15 @@ class Arena final : public Allocator {
   // Sets the plan of the next steps; null: they are recorded. Between steps; implies settle().
   // Throws PlanMismatch when the range is too small.
   void install(std::shared_ptr<const StepLayout> layout);
+  // From now on, lends free bytes to requests that leave the plan.
+  void lend_beside_plan() noexcept { lends_beside_plan_ = true; }
   // Finishes the log of the step that ended: blocks alive now outlived it. Implied by begin_step().
   void settle();
   // The log of the running step, or of the last one; complete after settle().
   const StepLog& log() const noexcept { return log_; }
   bool in_step() const noexcept { return in_step_; }
+  // The most rounded bytes that the last step had alive at once, without those from before it.
+  std::size_t step_bytes() const noexcept { return step_bytes_; }
   // Requests of this step, including those that it left out of the plan.
   RequestIndex requests_made() const noexcept { return clock_.next() + extra_; }
 
@@ -144,6 +150,7 @@ class Arena final : public Allocator {
   Statistics statistics() const override;
   std::uint64_t planned_requests() const noexcept;  // served by the plan, in all steps
   std::uint64_t fallback_requests() const noexcept { return unplanned_.counts().fallback_requests; }
+  std::uint64_t interrupted_requests() const noexcept { return counts_.interrupted; }
   std::uint64_t pool_calls() const noexcept { return unplanned_.counts().pool_calls; }
   // The peak since construction or the last call to restart_peak().
   std::size_t recent_peak_reserved_bytes() const noexcept {
@@ -163,12 +170,9 @@ class Arena final : public Allocator {
   Extent acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag& tag,
                            std::size_t observation = ArenaFallback::kNotObserved);
   std::optional<Extent> lend(std::size_t bytes, const ArenaFallback::Owner& owner);
-  void note_larger(std::size_t bytes, const Tag& tag);
+  void list(RequestIndex request, const ByteRange& place);
   bool find_place(const Tag& tag);
   ByteRange planned_place(const StepSlot& slot) const noexcept;
-  ByteRange place_of(RequestIndex request) const noexcept;  // of a request that the plan served
-  bool is_free(const ByteRange& place) noexcept;
-  void stretch_for(const StepSlot& slot, std::uint64_t bytes);
 
   void release_slowly(const Extent& extent) noexcept;
   void mark_overdue(RequestIndex request);
@@ -177,21 +181,22 @@ class Arena final : public Allocator {
   void note_survivors();
 
   void commit_at(std::size_t shift_bytes, std::size_t bytes);
-  bool grow_to(std::size_t bytes);
   std::size_t reserved_bytes() const { return arena_bytes() + unplanned_.reserved_bytes(); }
   std::size_t largest_free_range_bytes() const;
 
   ArenaClock clock_;
   std::byte* base_ = nullptr;  // of the plan
   LiveBytes live_;
+  std::size_t bytes_before_step_ = 0, peak_before_step_ = 0, step_bytes_ = 0;  // rounded
 
   Device& device_;
   std::size_t address_bytes_;
   std::unique_ptr<Range> range_;
   std::size_t shift_bytes_ = 0;  // from the range's base to base_
   ArenaFallback unplanned_;
-  StretchedPlan stretch_;              // of the running step
-  std::uint64_t displaced_bytes_ = 0;  // rounded bytes of its requests larger than planned
+  bool lends_beside_plan_ = false;
+  bool lists_blocks_ = false;  // since the running step asked for bytes beside its plan
+  PlannedBlocks planned_;      // the list; blocks that died since are still in it
   StepLog log_;
   std::uint32_t extra_ = 0;  // requests of the step that have no place in the plan
   int interruptions_ = 0;

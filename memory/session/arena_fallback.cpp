@@ -49,10 +49,10 @@ ArenaFallback::Owner ArenaFallback::release(const Extent& extent) noexcept {
 }
 
 std::optional<std::uint64_t> ArenaFallback::lend(std::size_t bytes, std::size_t range_bytes,
-                                                 const Owner& owner) {
+                                                 const PlannedBlocks& planned, const Owner& owner) {
   const std::size_t needed = align_request(bytes);
   if (needed > range_bytes) return {};
-  const std::uint64_t offset = overdue.first_free_offset(needed);
+  const std::uint64_t offset = overdue.first_free_offset(needed, planned);
   if (offset > range_bytes - needed) return {};
   overdue.insert(offset, {needed, owner.epoch, owner.observation});
   return offset;
@@ -94,15 +94,30 @@ Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   }
   if (!extent) extent = acquire_elsewhere(unplanned_.pool(), bytes, tag);
   ++counts_.beyond_plan;
+  if (in_step_) ++counts_.interrupted;
   return *extent;
 }
 
-// Without a plan in use, every planned block is free or overdue.
+// Lends free bytes of the arena. The first time in a step under a plan, the arena lists the planned
+// blocks that are alive; to keep the list, the rest of the step takes the slow path.
 std::optional<Extent> Arena::lend(std::size_t bytes, const ArenaFallback::Owner& owner) {
-  const std::optional<std::uint64_t> offset = unplanned_.lend(bytes, arena_bytes(), owner);
+  if (in_step_ && clock_.layout() != nullptr && !std::exchange(lists_blocks_, true)) {
+    update_gate();
+    for (RequestIndex request = 0; request < clock_.next(); ++request) {
+      if (clock_.alive(request)) list(request, planned_place(clock_.slot(request)));
+    }
+  }
+  std::erase_if(planned_,
+                [this](const auto& block) { return !clock_.alive(block.second.request); });
+  const std::optional<std::uint64_t> offset =
+      unplanned_.lend(bytes, arena_bytes(), planned_, owner);
   if (!offset) return {};
   live_.acquired(bytes);
   return Extent{range_->base() + *offset, bytes, kLent};
+}
+
+void Arena::list(RequestIndex request, const ByteRange& place) {
+  planned_.insert_or_assign(place.offset, PlannedBlock{place.bytes, request});
 }
 
 // Advances to the plan's request that serves this one; false when there is none.
@@ -147,11 +162,9 @@ Extent Arena::acquire_planned(std::size_t bytes, const Tag& tag) {
   const RequestIndex request = clock_.next();
   const StepSlot& slot = clock_.slot(request);
   const bool larger = slot.planned() && bytes >= slot.bytes_limit;
-  if (larger) stretch_for(slot, bytes);
   const ByteRange place = slot.planned() ? planned_place(slot) : ByteRange{};
-  if (slot.planned() && bytes <= place.bytes && is_free(place)) {
-    if (larger) note_larger(bytes, tag);
-    if (stretch_.active()) stretch_.put(request, place);
+  if (slot.planned() && !larger && !unplanned_.overdue.overlaps(place.offset, place.bytes)) {
+    if (lists_blocks_) list(request, place);
     clock_.advance();
     live_.acquired(bytes);
     return {range_->base() + place.offset, bytes, clock_.cookie(slot)};
@@ -172,19 +185,10 @@ Extent Arena::acquire_planned(std::size_t bytes, const Tag& tag) {
   return extent;
 }
 
-// Logs no lifetime: the clock detects a late release.
-void Arena::note_larger(std::size_t bytes, const Tag& tag) {
-  log_.note({.request = clock_.next(),
-             .kind = Deviation::kLarger,
-             .bytes = bytes,
-             .needed_until = 0,
-             .tag = BlockTag(tag)});
-}
-
 Extent Arena::acquire_observed(Observation observation, Allocator& server, const Tag& tag) {
   const std::size_t bytes = observation.bytes;
   const std::size_t index = log_.note(std::move(observation));
-  if (clock_.layout() == nullptr) {
+  if (clock_.layout() == nullptr || lends_beside_plan_) {
     if (const auto extent = lend(bytes, {clock_.epoch(), index})) return *extent;
   }
   try {
@@ -214,7 +218,7 @@ Extent Arena::acquire_elsewhere(Allocator& server, std::size_t bytes, const Tag&
 }
 
 void Arena::mark_overdue(RequestIndex request) {
-  const ByteRange place = place_of(request);
+  const ByteRange place = planned_place(clock_.slot(request));
   const std::size_t observation = log_.note(
       {.request = request, .kind = Deviation::kOverdue, .last_seen_alive_at = requests_made()});
   unplanned_.overdue.insert(place.offset, {place.bytes, clock_.epoch(), observation});
@@ -224,46 +228,7 @@ void Arena::mark_overdue(RequestIndex request) {
 // --- places ---
 
 ByteRange Arena::planned_place(const StepSlot& slot) const noexcept {
-  ByteRange place{slot.offset, slot.bytes()};
-  if (stretch_.active()) place = stretch_.place_of(slot, clock_.layout()->alignment_bytes);
-  place.offset += shift_bytes_;
-  return place;
-}
-
-ByteRange Arena::place_of(RequestIndex request) const noexcept {
-  return stretch_.active() ? stretch_.placed(request) : planned_place(clock_.slot(request));
-}
-
-bool Arena::is_free(const ByteRange& place) noexcept {
-  if (unplanned_.overdue.overlaps(place.offset, place.bytes)) return false;
-  return !stretch_.active() ||
-         !stretch_.overlaps(place, [this](RequestIndex request) { return clock_.alive(request); });
-}
-
-namespace {
-
-// A request that exceeds its plan by more than a quarter is a different request, not a larger one:
-// it says nothing about the requests after it.
-constexpr std::uint64_t kStretchShare = 4;
-
-}  // namespace
-
-// Stretches the plan once its growth is at most half of what larger requests would take elsewhere.
-void Arena::stretch_for(const StepSlot& slot, std::uint64_t bytes) {
-  if (bytes >= slot.bytes() + slot.bytes() / kStretchShare) return;
-  displaced_bytes_ += align_request(bytes);
-  const std::uint64_t factor = StretchedPlan::factor_for(align_request(bytes), slot.bytes());
-  if (factor <= stretch_.factor()) return;
-  const StepLayout& layout = *clock_.layout();
-  const std::uint64_t alignment = layout.alignment_bytes, peak = layout.peak_bytes;
-  const std::uint64_t end = StretchedPlan::ceil_of(peak, factor, alignment);
-  const std::uint64_t growth = end - StretchedPlan::ceil_of(peak, stretch_.factor(), alignment);
-  if (2 * growth > displaced_bytes_ || !grow_to(shift_bytes_ + end)) return;
-  stretch_.begin(
-      factor, clock_.requests(), clock_.next(),
-      [this](RequestIndex request) { return clock_.alive(request); },
-      [this](RequestIndex request) { return place_of(request); });
-  update_gate();
+  return {shift_bytes_ + slot.offset, slot.bytes()};
 }
 
 }  // namespace skyline

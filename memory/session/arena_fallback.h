@@ -1,4 +1,4 @@
-// What an arena needs where its plan fails: the blocks that outlive it, a stretched plan, other
+// What an arena needs where its plan fails: the blocks that outlive it, its free bytes, other
 // pools.
 #pragma once
 
@@ -18,6 +18,13 @@
 
 namespace skyline {
 
+// The planned blocks of a step that are alive, by offset.
+struct PlannedBlock {
+  std::size_t bytes = 0;
+  RequestIndex request = 0;
+};
+using PlannedBlocks = std::map<std::uint64_t, PlannedBlock>;
+
 // Blocks that are alive in an arena although the plan does not count on them. They never overlap
 // each other, so the neighbours of a range decide whether it is free. Only insert() allocates.
 // O(log blocks).
@@ -28,6 +35,8 @@ class OverdueBlocks {
     std::uint64_t epoch = 0;      // of the step that requested the block
     std::size_t observation = 0;  // in that step's log
   };
+
+  static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};
 
   bool empty() const noexcept { return by_offset_.empty(); }
   std::size_t size() const noexcept { return by_offset_.size(); }
@@ -50,13 +59,22 @@ class OverdueBlocks {
     return below->first + below->second.bytes > offset;
   }
 
-  // Returns the lowest offset at which `bytes` overlap no block.
-  std::uint64_t first_free_offset(std::uint64_t bytes) const noexcept {
+  // Returns the lowest offset at which `bytes` overlap no block, and none of `others`.
+  std::uint64_t first_free_offset(std::uint64_t bytes, const PlannedBlocks& others = {}) const {
     std::uint64_t offset = 0;
+    auto other = others.begin();
+    const auto pass_others = [&](std::uint64_t end) {
+      for (; other != others.end() && other->first < end; ++other) {
+        if (other->first >= offset + bytes) return;
+        offset = std::max(offset, other->first + other->second.bytes);
+      }
+    };
     for (const auto& [begin, entry] : by_offset_) {
+      pass_others(begin);
       if (begin >= offset + bytes) break;
-      offset = begin + entry.bytes;
+      offset = std::max(offset, begin + entry.bytes);
     }
+    pass_others(kNoOffset);
     return offset;
   }
 
@@ -77,82 +95,6 @@ class OverdueBlocks {
 // Bytes of the arena's range.
 struct ByteRange {
   std::uint64_t offset = 0, bytes = 0;
-};
-
-// Stretches a plan for the rest of a step: multiplies the offsets and sizes of its slots by one
-// factor f, so that requests somewhat larger than planned fit as well. In multiples of the
-// alignment,
-//
-//   place of a slot = [ceil(offset · f), ceil(offset · f) + floor(bytes · f))
-//
-// Because ceil(a) + floor(b) = ceil(a + floor(b)) <= ceil(a + b), slots that shared no byte still
-// share none. Blocks handed out before keep their places; overlaps() looks for them.
-class StretchedPlan {
- public:
-  static constexpr std::uint64_t kWhole = 4096;  // the factor 1
-
-  bool active() const noexcept { return factor_ > kWhole; }
-  std::uint64_t factor() const noexcept { return factor_; }
-  // Returns the smallest factor that turns `planned_bytes` into `bytes`.
-  static std::uint64_t factor_for(std::uint64_t bytes, std::uint64_t planned_bytes) noexcept {
-    return (bytes * kWhole + planned_bytes - 1) / planned_bytes;
-  }
-  static std::uint64_t floor_of(std::uint64_t bytes, std::uint64_t factor,
-                                std::uint64_t alignment) noexcept {
-    return bytes * factor / (kWhole * alignment) * alignment;
-  }
-  static std::uint64_t ceil_of(std::uint64_t bytes, std::uint64_t factor,
-                               std::uint64_t alignment) noexcept {
-    const std::uint64_t unit = kWhole * alignment;
-    return (bytes * factor + unit - 1) / unit * alignment;
-  }
-  ByteRange place_of(const StepSlot& slot, std::uint64_t alignment) const noexcept {
-    return {ceil_of(slot.offset, factor_, alignment), floor_of(slot.bytes(), factor_, alignment)};
-  }
-
-  // The places of blocks: those alive when the factor changed, and those put since.
-  const ByteRange& placed(RequestIndex request) const noexcept { return placed_[request]; }
-  void put(RequestIndex request, const ByteRange& place) noexcept { placed_[request] = place; }
-
-  // Calls alive(request) and place(request) for the requests before `next`.
-  template <typename Alive, typename PlaceOf>
-  void begin(std::uint64_t factor, std::size_t slots, RequestIndex next, Alive alive,
-             PlaceOf place) {
-    std::vector<ByteRange> placed(slots);
-    std::map<std::uint64_t, RequestIndex> before;
-    for (RequestIndex request = 0; request < next; ++request) {
-      if (!alive(request)) continue;
-      placed[request] = place(request);
-      before.emplace(placed[request].offset, request);
-    }
-    placed_ = std::move(placed);
-    before_ = std::move(before);
-    factor_ = factor;
-  }
-  void end() noexcept {
-    factor_ = kWhole;
-    before_.clear();
-  }
-
-  // True when a block from before the factor changed is alive in `place`. Forgets those that are
-  // dead. O(log blocks), plus O(1) for each forgotten one.
-  template <typename Alive>
-  bool overlaps(const ByteRange& place, Alive alive) {
-    while (true) {
-      const auto above = before_.lower_bound(place.offset + place.bytes);
-      if (above == before_.begin()) return false;
-      const auto below = std::prev(above);
-      // They never overlapped each other, so all blocks further down end before this one.
-      if (below->first + placed_[below->second].bytes <= place.offset) return false;
-      if (alive(below->second)) return true;
-      before_.erase(below);
-    }
-  }
-
- private:
-  std::uint64_t factor_ = kWhole;
-  std::vector<ByteRange> placed_;                 // request → place within the range
-  std::map<std::uint64_t, RequestIndex> before_;  // offset → request
 };
 
 // Serves what an arena's plan does not, from a pool or a fallback, and keeps the blocks that lie in
@@ -187,9 +129,10 @@ class ArenaFallback {
   Extent acquire(Allocator& server, std::size_t bytes, const Tag& tag, const Owner& owner);
   Owner release(const Extent& extent) noexcept;
 
-  // Lends `bytes` of a range in which no planned block is alive; empty when they do not fit. A lent
-  // block counts as overdue, so that no plan is served over it.
-  std::optional<std::uint64_t> lend(std::size_t bytes, std::size_t range_bytes, const Owner& owner);
+  // Lends `bytes` of a range in which these planned blocks are alive; empty when they do not fit. A
+  // lent block counts as overdue, so that no plan is served over it.
+  std::optional<std::uint64_t> lend(std::size_t bytes, std::size_t range_bytes,
+                                    const PlannedBlocks& planned, const Owner& owner);
 
   // Logs the blocks that outlive the step of this epoch.
   void note_survivors(std::uint64_t epoch, StepLog& log) const noexcept;

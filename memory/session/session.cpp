@@ -106,6 +106,7 @@ Session::Session(Device& device, SessionOptions options)
   require(options_.plan.alignment > 0 && options_.plan.alignment % kAlignmentBytes == 0,
           "got alignment " + std::to_string(options_.plan.alignment) + ", expected a multiple of " +
               std::to_string(kAlignmentBytes));
+  if (options_.policy != ShapePolicy::kPerShape) arena_.lend_beside_plan();
 }
 
 Session::~Session() = default;
@@ -221,7 +222,25 @@ void Session::learn_deviations(SessionShape& shape) {
     return;
   }
   if (shape.wanted) recording = joined(*shape.wanted, recording.requests);
-  want(shape, std::move(recording));
+  if (outgrows(shape, recording)) {
+    parts_->shapes.renew(shape);
+    shape.planned = {};
+  } else {
+    want(shape, std::move(recording));
+  }
+}
+
+// True when steps of known different sequences have become a recording that needs far more bytes
+// than any of them: blocks of the same tag are then alive that no step has at once. The plan is
+// dropped, and the next step, whose requests the arena lends, is recorded anew.
+bool Session::outgrows(SessionShape& shape, const StepRecording& recording) const {
+  constexpr std::uint64_t kShare = 8;
+  shape.most_bytes = std::max<std::uint64_t>(shape.most_bytes, arena_.step_bytes());
+  if (options_.policy != ShapePolicy::kGrow || options_.matching == Matching::kByPosition) {
+    return false;
+  }
+  return lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
+         shape.most_bytes + shape.most_bytes / kShare;
 }
 
 // True when the step's requests match by tag from now on, so that their positions mean nothing.
@@ -418,6 +437,7 @@ SessionStatistics Session::session_statistics() const {
   SessionStatistics figures = totals_;
   figures.planned_requests = arena_.planned_requests();
   figures.fallback_requests = arena_.fallback_requests();
+  figures.interrupted_requests = arena_.interrupted_requests();
   figures.pool_calls = arena_.pool_calls();
   figures.peak_fallback_reserved_bytes = parts_->fallback.statistics().peak_reserved_bytes;
   figures.peak_fallback_bytes = parts_->fallback.statistics().peak_allocated_bytes;

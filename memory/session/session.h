@@ -157,6 +157,7 @@ class Session final : public Allocator {
   void learn_recording(SessionShape& shape);
   void learn_deviations(SessionShape& shape);
   bool turns_to_tags(SessionShape& shape);
+  bool outgrows(SessionShape& shape, const StepRecording& recording) const;
   void want(SessionShape& shape, StepRecording recording);
   DeviationFacts first_deviation(const SessionShape& shape) const;
   ShapeKey shape_key(ShapeKey key) const;

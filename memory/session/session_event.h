@@ -97,9 +97,10 @@ struct SessionStatistics {
   double last_planning_seconds = 0;
   // Time since the switch that begin_step() spent learning, planning and installing plans.
   double stalled_seconds = 0, longest_stall_seconds = 0;
-  std::uint64_t planned_requests = 0;   // served by the arena
-  std::uint64_t fallback_requests = 0;  // served by the fallback pool
-  std::uint64_t pool_calls = 0;         // requests and releases that reached the pool
+  std::uint64_t planned_requests = 0;      // served by the arena
+  std::uint64_t fallback_requests = 0;     // served by the fallback pool
+  std::uint64_t interrupted_requests = 0;  // of steps, made while interrupted
+  std::uint64_t pool_calls = 0;            // requests and releases that reached the pool
   std::size_t peak_fallback_reserved_bytes = 0;
   std::size_t peak_fallback_bytes = 0;  // live, rounded
   std::uint64_t device_allocations_since_switch = 0;

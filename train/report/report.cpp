@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "memory/planners/registry.h"
 #include "train/report/page.h"
 
 namespace skyline {
@@ -169,6 +170,11 @@ std::string report_json(const ReportData& data) {
   if (data.order) json["order"] = to_json(*data.order);
   if (data.budget) json["budget"] = budget_json(*data.budget);
   for (const auto& [key, part] : data.parts) json[std::string(key)] = part.json();
+  if (data.interrupted) {
+    const Trace& trace = data.interrupted->trace;
+    json["interrupted"] = step_json(trace, plan(trace, kProgramOrderPlanner));
+    json["interrupted"]["at"] = data.interrupted->at;
+  }
   if (data.story) json["story"] = to_json(*data.story);
   return page_text(json);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/adaptors/observing_adaptors.h"
 #include "memory/plan.h"
 #include "memory/replay/trace_replay.h"
 #include "memory/trace.h"
@@ -57,6 +58,7 @@ struct ReportData {
   // The recorded step and its plan. Tags and ids are shown if the trace has them.
   Trace trace;
   Plan plan;
+  std::optional<InterruptedPart> interrupted;  // a part of a step that the plan does not have
 
   std::vector<AllocatorCurve> curves;  // over the ticks of the same step, without resident bytes
   std::uint64_t resident_bytes = 0;    // live across steps; the page adds them to the curves

@@ -25,7 +25,9 @@ std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocat
          replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
 }
 
+// Where steps differ, the pool's peak in the warm-up is that of other steps than the run's.
 std::uint64_t pool_bytes(const RunSummary& summary) {
+  if (summary.memory.pool_peak_reserved_bytes) return *summary.memory.pool_peak_reserved_bytes;
   const auto& warm_up = summary.memory.warm_up_peak_reserved_bytes;
   return warm_up ? *warm_up : replayed_bytes(summary, kPool);
 }
@@ -54,7 +56,11 @@ std::vector<ComparisonRow> allocator_rows(const RunSummary& summary) {
     add(kNetworkWise, kReplayed, replayed_bytes(summary, kNetworkWise));
   }
   if (memory.allocator != kPool) {
-    add(kPool, memory.warm_up_peak_reserved_bytes ? "warm-up" : kReplayed, pool_bytes(summary));
+    add(kPool,
+        memory.pool_peak_reserved_bytes      ? "the same requests"
+        : memory.warm_up_peak_reserved_bytes ? "warm-up"
+                                             : kReplayed,
+        pool_bytes(summary));
   }
   add(memory.allocator, "this run", memory.peak_reserved_bytes);
   ComparisonRow& run = rows.back();
@@ -69,13 +75,17 @@ std::vector<ComparisonRow> allocator_rows(const RunSummary& summary) {
 
 // Describes how the session planned, if steps differ or a step left its plan.
 std::string session_text(const SessionStatistics& session, const StepsChart& steps) {
-  if (steps.lines.empty() && session.deviations == 0) return {};
+  if (steps.lines.empty() && session.deviations + session.interrupted_requests == 0) return {};
   std::string text = fmt::format(
       "{} of {} steps had a plan, {} left it in {} requests; {} re-plans, {:.1f} ms of planning, "
       "{:.1f} ms of waiting for plans; at most {} outside of the plan\n",
       session.planned_steps, session.steps, session.deviating_steps, session.deviations,
       session.replans, 1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
       format_bytes(session.peak_fallback_bytes));
+  if (session.interrupted_requests > 0) {
+    text += fmt::format("{} requests outside of the plan by interruption\n",
+                        session.interrupted_requests);
+  }
   if (session.replans == 0 || steps.lines.empty()) return text;
   const StepSeries& replans = steps.lines.front().replans_by_hundreds;
   return text + fmt::format("re-plans in each {} steps: {}\n", replans.steps_per_point(),

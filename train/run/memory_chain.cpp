@@ -12,8 +12,10 @@
 #include "framework/runner.h"
 #include "memory/adaptors/waiting_device.h"
 #include "memory/allocators/allocators.h"
+#include "memory/allocators/best_fit_pool.h"
 #include "memory/device/device_account.h"
 #include "memory/device/devices.h"
+#include "memory/device/simulated_device.h"
 #include "memory/plan_advice.h"
 #include "memory/session/plan.h"
 #include "memory/solvers/solvers.h"
@@ -110,12 +112,27 @@ std::unique_ptr<Device> device_of(const MemoryOptions& options,
 
 }  // namespace
 
+struct MemoryChain::ShadowPool {
+  explicit ShadowPool(Allocator& upstream) : adaptor(upstream, pool) {}
+
+  SimulatedDevice device;
+  BestFitPool pool{device};
+  ShadowAdaptor adaptor;
+};
+
+MemoryChain::~MemoryChain() = default;
+
+std::optional<std::uint64_t> MemoryChain::shadow_pool_peak_bytes() const {
+  if (shadow_pool_ == nullptr) return {};
+  return shadow_pool_->pool.statistics().peak_reserved_bytes;
+}
+
 MemoryChain::MemoryChain(const MemoryOptions& options, const MemoryWatch& watch,
                          std::shared_ptr<Compute> compute) {
   device_ = device_of(options, compute);
   if (options.allocator == kPlannedAllocator) {
     advised_ = AdvisedPlans::of(std::move(compute), options.planner, watch.listener);
-    auto session = make_session(options, watch.listener);
+    auto session = make_session(options, watch);
     session_ = session.get();
     base_ = std::move(session);
   } else if (options.allocator == kRunRecorder) {
@@ -126,6 +143,10 @@ MemoryChain::MemoryChain(const MemoryOptions& options, const MemoryWatch& watch,
     base_ = make_allocator(options.allocator, *device_, options.allocator_options);
   }
   outermost_ = base_.get();
+  if (watch.shadow_pool) {
+    shadow_pool_ = std::make_unique<ShadowPool>(*outermost_);
+    outermost_ = &shadow_pool_->adaptor;
+  }
   if (watch.record || recorder_ != nullptr) recording_ = wrap<RecordingAdaptor>();
   calls_ = wrap<StatisticsAdaptor>(watch.timed ? StatisticsAdaptor::Timing::kOn
                                                : StatisticsAdaptor::Timing::kOff);
@@ -135,12 +156,13 @@ MemoryChain::MemoryChain(const MemoryOptions& options, const MemoryWatch& watch,
 }
 
 std::unique_ptr<Session> MemoryChain::make_session(const MemoryOptions& options,
-                                                   const SessionListener& listener) {
+                                                   const MemoryWatch& watch) {
   SessionOptions session{.warmup_steps = options.warmup_steps,
                          .policy = options.policy.value_or(ShapePolicy::kPerShape),
                          .planner = options.planner,
                          .planner_table = all_planners(),
-                         .listener = listener};
+                         .matching = watch.matching,
+                         .listener = watch.listener};
   if (advised_) {
     session.step_planner = [advised = advised_](const Trace& trace) {
       return advised->plan(trace);

@@ -22,16 +22,19 @@ inline constexpr std::string_view kRunRecorder = "run-recorder";
 
 class AdvisedPlans;  // of a session
 
-// Who watches a run's memory.
+// Who watches a run's memory, and how its steps differ.
 struct MemoryWatch {
   SessionListener listener = {};  // of the planned allocator
   bool record = false;            // keeps the trace of the last step; dry runs always do
-  bool timed = false;             // times every call
+  bool shadow_pool = false;       // a pool serves the same requests, to be compared with
+  Matching matching = Matching::kByPosition;  // of the planned allocator
+  bool timed = false;                         // times every call
 };
 
 // A device, an allocator on it and the adaptors that the options select:
 //
-//   device ← allocator or session ← recording ← statistics ← checking ← guard ← limit ← context
+//   device ← allocator or session ← shadow pool ← recording ← statistics ← checking ← guard ← limit
+//   ← context
 //
 // Guard bytes are therefore recorded, planned and counted too.
 class MemoryChain {
@@ -42,6 +45,7 @@ class MemoryChain {
                        std::shared_ptr<Compute> compute = nullptr);
   MemoryChain(const MemoryChain&) = delete;
   MemoryChain& operator=(const MemoryChain&) = delete;
+  ~MemoryChain();
 
   Allocator& allocator() noexcept { return *outermost_; }
   Device& device() noexcept { return *device_; }
@@ -54,6 +58,8 @@ class MemoryChain {
   // Null unless the watch records.
   const RecordingAdaptor* recording() const noexcept { return recording_.get(); }
   bool guarded() const noexcept { return guard_ != nullptr; }
+  // The most bytes that the shadow pool reserved at once; empty unless the watch has one.
+  std::optional<std::uint64_t> shadow_pool_peak_bytes() const;
 
   // These do nothing unless the runner of `compute` advises plans; see AdvisedPlans.
   void give_advice_room(std::uint64_t most_bytes);
@@ -64,8 +70,7 @@ class MemoryChain {
   Statistics statistics() const { return base_->statistics(); }
 
  private:
-  std::unique_ptr<Session> make_session(const MemoryOptions& options,
-                                        const SessionListener& listener);
+  std::unique_ptr<Session> make_session(const MemoryOptions& options, const MemoryWatch& watch);
 
   template <typename T, typename... Arguments>
   std::unique_ptr<T> wrap(Arguments... arguments) {
@@ -80,6 +85,8 @@ class MemoryChain {
   Session* session_ = nullptr;
   RunRecorder* recorder_ = nullptr;
   Allocator* outermost_ = nullptr;
+  struct ShadowPool;
+  std::unique_ptr<ShadowPool> shadow_pool_;
   std::unique_ptr<RecordingAdaptor> recording_;
   std::unique_ptr<StatisticsAdaptor> calls_;
   std::unique_ptr<CheckingAdaptor> checking_;

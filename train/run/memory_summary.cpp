@@ -47,6 +47,7 @@ void update_totals(MemorySummary& facts, const ModelRun& run,
                    std::uint64_t device_allocations_before) {
   const Statistics statistics = run.memory.statistics();
   facts.peak_reserved_bytes = statistics.peak_reserved_bytes;
+  facts.pool_peak_reserved_bytes = run.memory.shadow_pool_peak_bytes();
   facts.device_allocations_after_switch = statistics.device_allocations - device_allocations_before;
   const Session* session = run.memory.session();
   if (session == nullptr) return;
@@ -67,6 +68,8 @@ Rows<MemorySummary> rows(const MemorySummary*) {
        &MemorySummary::peak_reserved_bytes},
       {"peak_reserved_after_switch", kBytes, "the same once the plan served",
        &MemorySummary::peak_reserved_after_switch_bytes},
+      {"pool_peak_reserved", kBytes, "by best-fit-pool for the same requests, where steps differ",
+       [](auto& summary) { return if_known(summary.pool_peak_reserved_bytes); }},
       {"warm_up_peak_reserved", kBytes, "of the pool, before",
        &MemorySummary::warm_up_peak_reserved_bytes},
       {"device_allocations_after_switch", kCount, "calls of the device since then, or the warm-up",
@@ -91,6 +94,8 @@ Rows<MemorySummary> rows(const MemorySummary*) {
        if_session(&SessionStatistics::stalled_seconds)},
       {"fallback_requests", kCount, "that the fallback pool served",
        if_session(&SessionStatistics::fallback_requests)},
+      {"interrupted_requests", kCount, "that steps made while they were interrupted",
+       if_session(&SessionStatistics::interrupted_requests)},
       {"fallback_peak_reserved", kBytes, "by the fallback pool, at most",
        if_session(&SessionStatistics::peak_fallback_reserved_bytes)}};
 }

@@ -25,6 +25,9 @@ struct MemorySummary {
   double calls_per_step = 0;  // requests and releases
   std::optional<double> allocate_ns_median;
 
+  // The peak of the pool for the same requests, where steps differ; empty elsewhere.
+  std::optional<std::uint64_t> pool_peak_reserved_bytes;
+
   // Only for `planned`, after its switch.
   std::optional<std::uint64_t> warm_up_peak_reserved_bytes;
   std::optional<std::uint64_t> blocks, lower_bound, peak;

@@ -23,10 +23,22 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
 }
 
 float ModelRun::train_step(const UpdateParams& params) {
+  inference_loss_.reset();
   const float loss =
       optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
   if (!plans_each_step()) memory.suit_advice();
   return loss;
+}
+
+void ModelRun::examine(std::size_t batch) {
+  if (!measures_inference_loss_) return;
+  float value = 0;
+  {
+    const InterruptionScope interruption(context);
+    context.download(loss_of(batch), &value);
+  }
+  const double before = batch > 0 ? inference_loss_.value_or(0) : 0;
+  inference_loss_ = before + value / static_cast<double>(step_batches());
 }
 
 std::optional<std::string> ModelRun::take_news() {

@@ -66,6 +66,12 @@ class ModelRun : public StepBatches {
   float train_step(const UpdateParams& params);
   // Runs one inference step on the first current batch and returns its loss.
   virtual float inference_step() = 0;
+  // Lets the next training steps compute the loss of their batches in inference mode, too, or not.
+  // They are interrupted for it: their plan does not change, nor do their bits.
+  void measure_inference_loss(bool measure) noexcept { measures_inference_loss_ = measure; }
+  // The mean of this process's batches, of the last step; empty unless it was measured.
+  std::optional<double> inference_loss() const noexcept { return inference_loss_; }
+  void examine(std::size_t batch) final;
   // True if next() adopts a plan for the step.
   virtual bool plans_each_step() const { return false; }
 
@@ -98,6 +104,8 @@ class ModelRun : public StepBatches {
   StepShares shares_;
   std::unique_ptr<Optimizer> optimizer_;
   std::uint64_t network_bytes_ = 0;
+  bool measures_inference_loss_ = false;
+  std::optional<double> inference_loss_;
 };
 
 }  // namespace skyline

@@ -17,6 +17,7 @@ struct LoggedStep {
   std::int64_t number = 0;  // from 1, over the whole run
   std::int64_t epoch = 0;   // from 1
   double loss = 0;
+  std::optional<double> inference_loss = {};  // if it was measured
   double learning_rate = 0;
   double seconds = 0;       // excluding the wait for the batch
   double wait_seconds = 0;  // for the batch

@@ -186,6 +186,7 @@ float training_step(Context& context, const Optimizer& optimizer, const UpdatePa
       if (!std::isfinite(of_rank)) throw LossNotFinite(of_rank, batch);
       sum += of_rank;
     }
+    batches.examine(batch);
     BackwardGraph graph(context, std::move(loss),
                         {.seed = static_cast<float>(1 / of_step), .accumulate = batch > 0});
     if (batch + 1 == shares.micro_batches) add_sums_and_updates(graph, optimizer, params, shares);

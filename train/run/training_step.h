@@ -30,6 +30,9 @@ class StepBatches {
   // Uploads a batch, counted from 0, and computes its loss f32 [1]. Ask for batches in their order;
   // the last one may be asked for again.
   virtual Tensor loss_of(std::size_t batch) = 0;
+  // Called between the loss of a batch and its gradients: may do what not every step does, in an
+  // InterruptionScope.
+  virtual void examine(std::size_t) {}
 };
 
 // Runs a whole training step: forward, reading back the loss and backward for each batch of this

@@ -229,6 +229,7 @@ class TranslationWorkload final : public Workload {
     TranslationRunOptions options = run_options_;
     options.shares = step_shares(options_, decisions, live_);
     options.watch = watch;
+    if (options.shape.unroll) options.watch.matching = Matching::kByTag;
     return options;
   }
   TranslationDryRun dry_run(const StepDecisions& decisions) const {

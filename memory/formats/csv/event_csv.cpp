@@ -10,6 +10,8 @@ namespace {
 constexpr std::string_view kColumnNames[] = {"event", "id",       "bytes",  "tag", "layer",
                                              "phase", "category", "stream", "pool"};
 
+constexpr std::string_view kLetters = "afsirc";  // of AllocationEvent::Kind
+
 }  // namespace
 
 EventCsvReader::EventCsvReader(std::istream& in, std::string_view source, std::string head)
@@ -38,13 +40,11 @@ bool EventCsvReader::next(AllocationEvent& event) {
 
 AllocationEvent::Kind EventCsvReader::kind() const {
   const std::string_view name = trimmed_cell(columns_.field(kEvent));
-  if (name == "a") return AllocationEvent::Kind::kAllocation;
-  if (name == "f") return AllocationEvent::Kind::kFree;
-  if (name == "s") return AllocationEvent::Kind::kStep;
-  if (name == "r") return AllocationEvent::Kind::kReturn;
+  const auto letter = name.size() == 1 ? kLetters.find(name[0]) : kLetters.npos;
+  if (letter != kLetters.npos) return static_cast<AllocationEvent::Kind>(letter);
   columns_.fail(kEvent, shown_cell(name) +
-                            ", expected a (allocation), f (free), s (step) or r (return of cached "
-                            "memory)");
+                            ", expected a (allocation), f (free), s (step), i (interruption), r "
+                            "(resume) or c (return of cached memory)");
 }
 
 void EventCsvReader::read_tag(AllocationEvent& event) const {
@@ -64,12 +64,6 @@ EventCsvWriter::EventCsvWriter(Sink sink, bool tagged) : out_(std::move(sink)), 
 void EventCsvWriter::write(const AllocationEvent& event) {
   constexpr std::string_view kNoTag = ",,,,,,";
   switch (event.kind) {
-    case AllocationEvent::Kind::kStep:
-      out_.append("s,,");
-      break;
-    case AllocationEvent::Kind::kReturn:
-      out_.append("r,,");
-      break;
     case AllocationEvent::Kind::kFree:
       out_.print("f,{},", csv_field(event.id));
       break;
@@ -81,6 +75,8 @@ void EventCsvWriter::write(const AllocationEvent& event) {
                    csv_field(event.stream), csv_field(event.pool));
       }
       break;
+    default:
+      out_.print("{},,", kLetters[static_cast<std::size_t>(event.kind)]);
   }
   if (tagged_ && event.kind != AllocationEvent::Kind::kAllocation) out_.append(kNoTag);
   out_.append("\n");

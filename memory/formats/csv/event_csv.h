@@ -14,7 +14,9 @@ namespace skyline {
 //   a,w0,4096              requests 4096 bytes (0 to 2^63 − 1)
 //   f,w0,                  frees them; all columns but id are ignored
 //   s,,                    begins a step
-//   r,,                    returns cached memory to the device
+//   i,,                    interrupts the step for a part that is not hot, which no plan has
+//   r,,                    resumes it
+//   c,,                    returns cached memory to the device
 //
 // Columns `stream` and `pool` are names: of the stream of the device on which a block is requested,
 // and of the private pool that it comes from, empty for none. A block goes back there when it is

@@ -51,6 +51,48 @@ TEST_F(RecordingAdaptorTest, EachStepIsATraceOfItsOwn) {
   EXPECT_EQ(recording_.last_step().size(), 0u);
 }
 
+TEST_F(RecordingAdaptorTest, InterruptedPartsHaveTicksOfTheirOwn) {
+  recording_.begin_step(1);
+  Block a = recording_.allocate(10);
+  Block kept;
+  {
+    const Interruption outer(recording_);
+    Block b = recording_.allocate(20, {.op = "relu"});
+    const Interruption inner(recording_);
+    kept = recording_.allocate(30);
+    b.reset();
+    a.reset();  // of the step: a tick there
+  }
+  kept.reset();  // of a part that has ended
+  { const Interruption second(recording_); }
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 1, 10}}));
+  ASSERT_EQ(recording_.last_parts().size(), 2u);
+  const InterruptedPart& part = recording_.last_parts().front();
+  EXPECT_EQ(part.at, 1u);
+  EXPECT_EQ(part.trace.blocks, (Blocks{{0, 2, 20}, {1, 3, 30}}));
+  EXPECT_EQ(part.trace.tags.front().op, "relu");
+  EXPECT_EQ(recording_.last_parts()[1].at, 2u);
+  EXPECT_EQ(recording_.last_parts()[1].trace.size(), 0u);
+
+  recording_.begin_step(1);
+  recording_.end_step();
+  EXPECT_EQ(recording_.last_parts().size(), 2u) << "of the last step that had some";
+}
+
+TEST_F(RecordingAdaptorTest, AShadowServesTheSameRequests) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  ShadowAdaptor shadowed(recording_, pool);
+  Block a = shadowed.allocate(1000), b = shadowed.allocate(3000);
+  a.reset();
+  EXPECT_EQ(pool.statistics(), pool_.statistics());
+  failing_.fail_request(0);
+  EXPECT_THROW(shadowed.allocate(10), OutOfMemory);
+  shadowed.release_cached();
+  EXPECT_EQ(pool.statistics().reserved_bytes, 3072u);
+}
+
 // Counts what reaches the upstream.
 class AbandonCounter final : public Adaptor {
  public:

@@ -26,7 +26,7 @@ std::string random_events(unsigned seed) {
   for (int i = 0; i < 120; ++i) {
     const unsigned choice = random() % 16;
     if (choice == 0) {
-      text += random() % 2 == 0 ? "s,,,,,,,,\n" : "r,,,,,,,,\n";
+      text += std::string(1, "sic"[random() % 3]) + ",,,,,,,,\n";
     } else if (choice < 8 && !live.empty()) {
       const auto chosen = live.begin() + static_cast<std::ptrdiff_t>(random() % live.size());
       text += "f,\"" + *chosen + "\",,,,,,,\n";

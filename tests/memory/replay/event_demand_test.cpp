@@ -35,7 +35,7 @@ Demand demand_of(const std::string& text, std::uint64_t alignment = 512) {
 }
 
 TEST(EventDemand, CountsBlocksAndTheLowerBound) {
-  const Demand of = demand_of("event,id,bytes\na,x,513\na,y,1\nf,x,\ns,,\nr,,\na,x,512\n");
+  const Demand of = demand_of("event,id,bytes\na,x,513\na,y,1\nf,x,\ns,,\nc,,\na,x,512\n");
   EXPECT_EQ(of.demand.blocks(), 3u);
   EXPECT_EQ(of.demand.peak_live_blocks(), 2u);
   EXPECT_EQ(of.demand.lower_bound(), 1536u);

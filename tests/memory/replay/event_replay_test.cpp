@@ -8,7 +8,9 @@
 #include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/allocators.h"
 #include "memory/allocators/best_fit_pool.h"
+#include "memory/errors.h"
 #include "memory/formats/csv/event_csv.h"
+#include "memory/session/session.h"
 #include "tests/memory/replay/replayed_events.h"
 #include "tests/memory/units.h"
 
@@ -52,6 +54,35 @@ TEST(EventReplay, LooksAtThePeakWhenItIsReached) {
   EXPECT_DOUBLE_EQ(figures.at_peak->external_fragmentation(), 0.5);
   EXPECT_EQ(figures.at_peak->internal_fragmentation_bytes(), 96u);
   EXPECT_EQ(figures.end.cached_bytes(), 3 * 512 + 4096u);
+}
+
+// Without the interruption, the request in between would be the plan's second.
+TEST(EventReplay, InterruptsAndResumes) {
+  std::string text = "event,id,bytes\n";
+  for (const char* const part : {"", "", "i,,\na,z,4096\nf,z,\nr,,\n"}) {
+    text += "s,,\na,x,512\n" + std::string(part) + "a,y,1024\nf,y,\nf,x,\n";
+  }
+  std::istringstream in(text);
+  EventCsvReader reader(in, "events.csv");
+  SimulatedDevice device;
+  Session session(device);
+  EventReplay replay("planned", session, device);
+  LiveEvents events(reader);
+  while (events.next()) replay.apply(events);
+  replay.finish(events);
+  EXPECT_EQ(session.session_statistics().planned_steps, 2u);
+  EXPECT_EQ(session.session_statistics().deviations, 0u);
+  EXPECT_EQ(session.session_statistics().interrupted_requests, 1u);
+}
+
+TEST(EventReplay, AnInterruptionMayLastToTheEnd) {
+  EXPECT_EQ(figures_of("event,id,bytes\na,1,512\ni,,\nf,1,\n", "network-wise").refused, 0u);
+}
+
+TEST(EventReplay, NothingIsResumedThatWasNotInterrupted) {
+  EXPECT_THAT([] { figures_of("event,id,bytes\ni,,\nr,,\nr,,\n", "best-fit-pool"); },
+              testing::ThrowsMessage<TraceError>(
+                  HasSubstr("field event: got a resume, expected an interruption before it")));
 }
 
 TEST(EventReplay, DoesNotLookAtAPeakForEverRising) {

@@ -31,6 +31,7 @@ TEST_F(ArenaInterruption, InterruptedRequestsDoNotCount) {
   Block second = arena_.allocate(1000);
   EXPECT_EQ(second.address(), hot[1]);
   EXPECT_EQ(arena_.pool_calls(), 2u);
+  EXPECT_EQ(arena_.interrupted_requests(), 2u);
   arena_.end_step();
   EXPECT_TRUE(arena_.log().empty());
 }

@@ -55,6 +55,45 @@ TEST_F(ArenaTest, RequestsBeyondThePlanGoToTheFallback) {
   EXPECT_EQ(learned[4].tag.op, "relu");
 }
 
+TEST_F(ArenaTest, LendsFreeBytesBesideThePlanOnceStepsAreKnownToDiffer) {
+  arena_.lend_beside_plan();
+  install(kThree);
+  const auto hot = hot_step();
+  arena_.begin_step(0);
+  Block a = arena_.allocate(1000), b = arena_.allocate(1000);
+  a.reset();
+  Block c = arena_.allocate(1000);
+  b.reset();
+  Block extra = arena_.allocate(1000);  // beyond the plan, while c is alive
+  EXPECT_EQ(extra.address(), hot[1]);
+  EXPECT_EQ(arena_.fallback_requests(), 0u);
+  Block another = arena_.allocate(3000);  // the arena has 4096 bytes, 2048 of them free
+  EXPECT_EQ(arena_.fallback_requests(), 1u);
+  extra.reset();
+  EXPECT_EQ(arena_.allocate(600).address(), hot[1]);
+  another.reset();
+  c.reset();
+  arena_.end_step();
+  EXPECT_EQ(arena_.step_bytes(), 5 * 1024u);
+  EXPECT_EQ(merged(kThree, arena_.log()).size(), 6u);
+  EXPECT_EQ(hot_step(), hot);
+}
+
+// The second request is larger than planned and gets bytes that the plan gives to the third.
+TEST_F(ArenaTest, APlannedRequestYieldsToALentBlock) {
+  arena_.lend_beside_plan();
+  install({{.bytes = 1000, .needed_until = 1, .release_order = 0},
+           {.bytes = 1000, .needed_until = 2, .release_order = 1},
+           {.bytes = 3000, .needed_until = 3, .release_order = 2}});
+  arena_.begin_step(0);
+  arena_.allocate(1000).reset();
+  Block lent = arena_.allocate(2000);
+  EXPECT_EQ(arena_.fallback_requests(), 0u);
+  Block third = arena_.allocate(3000);
+  EXPECT_EQ(arena_.fallback_requests(), 1u);
+  EXPECT_EQ(seen().back().kind, Deviation::kOverlapsOverdue);
+}
+
 TEST_F(ArenaTest, ALargerRequestGoesToTheFallbackAndItsSlotStaysUnused) {
   install(kThree);
   arena_.begin_step(0);

@@ -251,6 +251,10 @@ TEST_F(ReplayCommand, ReadsStandardInput) {
   EXPECT_EQ(outcome.json()["peak_reserved"], 8565760);
 }
 
+TEST_F(ReplayCommand, ReadsInterruptions) {
+  EXPECT_EQ(figures("event,id,bytes\na,1,512\ni,,\nf,1,\n", {})["events"], 3);
+}
+
 TEST_F(ReplayCommand, ReadsAnEmptyTrace) {
   const auto json = figures(kEventHeader, {});
   EXPECT_EQ(json["events"], 0);

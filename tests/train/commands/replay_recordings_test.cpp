@@ -161,7 +161,7 @@ TEST_F(ReplayRecordings, AThresholdWithoutACapacityIsWrongUsage) {
 }
 
 TEST_F(ReplayRecordings, CachedMemoryIsReturnedWhereTheRecordingDoes) {
-  const std::string events = "event,id,bytes\na,x,20971520\nf,x,\nr,,\na,y,31457280\n";
+  const std::string events = "event,id,bytes\na,x,20971520\nf,x,\nc,,\na,y,31457280\n";
   const auto json = figures(events);
   EXPECT_EQ(json["peak_reserved"], 30 * kMiB);
   EXPECT_EQ(json["returns_of_cached_memory"], 1);

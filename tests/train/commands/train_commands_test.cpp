@@ -54,6 +54,21 @@ TEST_F(TrainCommandsTest, TrainPrintsOneObjectAndNothingElse) {
   EXPECT_NE(answer.messages.find("switched to the plan"), std::string::npos);
 }
 
+TEST_F(TrainCommandsTest, AnInterruptedStepKeepsItsPlanAndShowsTheRestApart) {
+  const Outcome answer = train({"--out", run_, "--inference-loss-every", "2"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.messages;
+  EXPECT_NE(answer.output.find(" requests outside of the plan by interruption"), std::string::npos);
+  EXPECT_NE(answer.messages.find(" in inference mode"), std::string::npos);
+  std::istringstream log(read_file(fs::path(run_) / "log.jsonl"));
+  std::vector<bool> measured;
+  for (std::string line; std::getline(log, line);) {
+    measured.push_back(nlohmann::json::parse(line).contains("inference_loss"));
+  }
+  EXPECT_EQ(measured, (std::vector<bool>{false, true, false, true}));
+  const auto page = read_file(fs::path(run_) / "report.html");
+  EXPECT_NE(page.find("\"interrupted\":{"), std::string::npos);
+}
+
 TEST_F(TrainCommandsTest, TrainShowsTableAndMap) {
   const Outcome answer = train({"--out", run_});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;

@@ -104,6 +104,31 @@ TEST_P(BitEqualityTest, InEveryOrder) {
   }
 }
 
+// The plan stays, too: no request of an interrupted part is a deviation.
+TEST_P(BitEqualityTest, WithAndWithoutInterruptedParts) {
+  const ModelShape shape = small_shape(GetParam());
+  ImageRun experiment({.allocator = "planned", .guard = true, .check = true}, seeded(),
+                      {.model = GetParam(), .shape = shape});
+  TrainedBits outcome;
+  for (const Batch& batch : small_batches(shape, kBatchSize, kSteps)) {
+    const bool measured = outcome.losses.size() % 3 == 1;
+    experiment.measure_inference_loss(measured);
+    outcome.losses.push_back(experiment.train_step(batch, small_params()));
+    EXPECT_EQ(experiment.inference_loss().has_value(), measured);
+    // lenet has neither dropout nor batch normalization.
+    if (measured && GetParam() == "lenet") {
+      EXPECT_EQ(static_cast<float>(*experiment.inference_loss()), outcome.losses.back());
+    }
+  }
+  outcome.parameters = parameters_sha256(experiment);
+  outcome.state = state_sha256(experiment);
+  EXPECT_EQ(outcome, train(GetParam(), {.allocator = "best-fit-pool"}));
+  const SessionStatistics figures = experiment.memory.session()->session_statistics();
+  EXPECT_GT(figures.interrupted_requests, 0u);
+  EXPECT_EQ(figures.deviations, 0u);
+  EXPECT_EQ(figures.replans, 0u);
+}
+
 TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
   const ModelShape shape = small_shape(GetParam());
   const auto first_loss = [&](std::uint64_t seed) {

@@ -86,6 +86,18 @@ function fillReadings(step) {
       `tick ${formatCount(fullestTick)} (${step.phaseAt(fullestTick)})`;
 }
 
+// Blocks that steps request while they are interrupted; no plan has them.
+function fillInterrupted(part) {
+  const step = readStep(part);
+  byId('interrupted-figure').hidden = false;
+  byId('interrupted-reading').textContent =
+      `At tick ${formatCount(part.at)} the step is interrupted for work that not every step does: ` +
+      `${formatCount(step.blocks.length)} requests, at most ` +
+      `${formatBytes(step.live.totals[step.fullest])} at once. The pool serves them. They have ticks ` +
+      'of their own and no place in the plan, so the step stays as planned.';
+  new MemoryChart(byId('interrupted-chart'), step, [], 0, new View(step.first, step.last));
+}
+
 function fillStep() {
   const step = readStep(data);
   const view = new View(step.first, step.last);
@@ -97,6 +109,7 @@ function fillStep() {
   fillLegends(step, view, memory.curves);
   fillReadings(step);
   fillFullest(step, view);
+  if (data.interrupted !== undefined) fillInterrupted(data.interrupted);
   fillZoom(
       view, '',
       () => `ticks ${formatCount(Math.floor(view.from))} to ${formatCount(Math.ceil(view.to))} ` +

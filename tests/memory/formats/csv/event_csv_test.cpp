@@ -72,12 +72,15 @@ TEST(EventCsvReader, ReadsTagsAndStreams) {
   EXPECT_EQ(events[1].tag, BlockTag{}) << "other programs use other names";
 }
 
-TEST(EventCsvReader, ReadsPoolsAndReturnsOfCachedMemory) {
-  const auto events = events_of("event,id,bytes,pool,stream\na,x,8, 0.1 , 3\nr,,,,\nf,x,,,\n");
-  ASSERT_EQ(events.size(), 3u);
+TEST(EventCsvReader, ReadsPoolsInterruptionsAndReturnsOfCachedMemory) {
+  const auto events =
+      events_of("event,id,bytes,pool,stream\na,x,8, 0.1 , 3\nc,,,,\ni,,,,\nr,,,,\nf,x,,,\n");
+  ASSERT_EQ(events.size(), 5u);
   EXPECT_EQ(events[0].stream, "3");
   EXPECT_EQ(events[0].pool, "0.1");
   EXPECT_EQ(events[1], plain(EventKind::kReturn, ""));
+  EXPECT_EQ(events[2], plain(EventKind::kInterrupt, ""));
+  EXPECT_EQ(events[3], plain(EventKind::kResume, ""));
   EXPECT_EQ(events_of(written(events, true)), events);
 }
 
@@ -113,8 +116,8 @@ TEST(EventCsvReader, RefusesByFileLineAndField) {
       {"event,id\na,x\n", "expected a header line with the columns event,id,bytes"},
       {"event,id,bytes,id\n", "line 1, field id: the header names this column twice"},
       {"event,id,bytes\nb,x,1\n",
-       "events.csv line 2, field event: got \"b\", expected a (allocation), f (free), s (step) "
-       "or r (return of cached memory)"},
+       "events.csv line 2, field event: got \"b\", expected a (allocation), f (free), s (step), "
+       "i (interruption), r (resume) or c (return of cached memory)"},
       {"event,id,bytes\n,x,1\n", "line 2, field event: got \"\""},
       {"event,id,bytes\na,,1\n", "line 2, field id: got \"\", expected the name of a block"},
       {"event,id,bytes\nf,,\n", "line 2, field id: got \"\", expected the name of a block"},
