@@ -9,6 +9,7 @@
 #include "memory/planners/holes/hill_climb.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/portfolio.h"
+#include "memory/planners/regions.h"
 #include "memory/planners/skyline/best_fit.h"
 #include "memory/planners/skyline/restarts.h"
 #include "memory/validator.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr PlannerEntry kPlanners[] = {
     {"portfolio",
-     "runs the others (not mip and smt), cheapest first, until one reaches the lower bound",
+     "runs those from best-fit to exact, cheapest first, until one reaches the lower bound",
      portfolio, true},
     {"best-fit", "PGMO's heuristic: lowest line, longest lifetime that fits", best_fit},
     {"best-fit-by-size", "lowest line, largest block that fits", best_fit_by_size},
@@ -31,6 +32,9 @@ constexpr PlannerEntry kPlanners[] = {
     {"hill-climb", "swaps blocks in a greedy planner's order, keeps what helps", hill_climb, true},
     {"restarts", "repeats best-fit with random sort keys", restarts},
     {"exact", "branch and bound over canonical packings; proves bounds", exact, true},
+    {"box", "MXNet's box of free regions: the smallest that fits, else the largest one grows", box},
+    {"box-fixed", "the smallest free region that fits, else a new one; none grows", box_fixed},
+    {"colouring", "MXNet's conflict graph, largest first; each colour is a region", colouring},
 };
 
 const PlannerEntry& find_planner(PlannerTable table, std::string_view name) {

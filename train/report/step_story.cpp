@@ -9,6 +9,7 @@
 #include "framework/graph_text.h"
 #include "framework/op.h"
 #include "memory/errors.h"
+#include "memory/planners/registry.h"
 
 namespace skyline {
 namespace {
@@ -164,6 +165,7 @@ std::optional<StepStory> step_story(const RecordedStep& step, const Trace& trace
   if (!same_lifetimes(simulated.trace, trace)) return {};
   StepStory story{.reasons = reasons_of(step, simulated),
                   .strategies = strategy_curves(with_bytes_of(trace, simulated, step.graph)),
+                  .box = plan(trace, "box"),
                   .seconds_source = seconds.source};
   for (std::size_t k = 0; k < step.graph.ops.size(); ++k) {
     const StepOp& op = step.graph.ops[k];
@@ -178,6 +180,7 @@ Json to_json(const StepStory& story) {
                {"uses", Json::array()},
                {"reasons", story.reasons},
                {"strategies", Json::array()},
+               {"box", {{"offsets", story.box.offsets}, {"peak", story.box.peak}}},
                {"seconds_source", story.seconds_source}};
   for (const StepStory::Op& op : story.ops) json["ops"].push_back({op.name, op.begins, op.seconds});
   for (const BlockUse& use : story.uses) {

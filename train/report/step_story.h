@@ -34,6 +34,7 @@ struct StepStory {
   std::vector<BlockUse> uses;        // of the blocks of the trace
   std::vector<std::string> reasons;  // why a block was not written in place; empty: a workspace
   std::vector<StrategyCurve> strategies;
+  Plan box;                    // by planner `box`: the region of a block begins at its offset
   std::string seconds_source;  // "by a model: 150 GFLOP/s, 10 GB/s"
 };
 
@@ -53,7 +54,7 @@ std::optional<StepStory> step_story(const RecordedStep& step, const Trace& trace
                                     const OpSeconds& seconds);
 
 // Keys: ops as [name, begins, seconds], uses as [block, op, kind] with kind 0 requests, 1 writes
-// over, 2 reads; reasons by block; strategies and seconds_source.
+// over, 2 reads; reasons by block; strategies; box as {offsets, peak}; seconds_source.
 nlohmann::ordered_json to_json(const StepStory& story);
 
 // The ops in the sequence in which they run, and the bytes alive during each.

@@ -190,7 +190,8 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
         "It has a place of its own: input 0 is &lt;resident&gt;.",
         "<td class=\"\">If it were not needed at all</td><td class=\"number\">1.5 KiB</td>",
         "<td class=\"\">reads it</td><td class=\"number\">0</td>", "peak 6 KiB",
-        "So this step would take <strong id=\"box-total\">5 KiB</strong>"}) {
+        "So this step takes <strong id=\"box-total\">5 KiB</strong>",
+        "<li>Requests 4 KiB: the box is empty, so its region is new.</li>"}) {
     EXPECT_NE(first.find(made), first.npos) << made;
   }
   const std::string second = opened_after(R"(() => {
@@ -200,6 +201,27 @@ TEST(ReportPage, TellsWhyTheSelectedBlockIsAlive) {
                                           render_report(data));
   EXPECT_NE(second.find("Block 1: linear of fc1"), second.npos);
   EXPECT_NE(second.find("A workspace takes no value’s place."), second.npos);
+}
+
+// The gradient takes the region of the workspace, which is too small for it.
+TEST(ReportPage, GrowsARegionOfTheBox) {
+  ReportData data = small_report();
+  data.trace.blocks[2].bytes = 3000;
+  data.story = small_story();
+  data.story->box.peak = 7168;
+  const std::string page = opened_after(R"(() => {
+      document.getElementById('box-next').click();
+      return document.getElementById('box-op').textContent.startsWith('Op 1 of 1');
+    })",
+                                        render_report(data));
+  if (page.empty()) GTEST_SKIP() << kNoBrowser;
+  for (const char* made :
+       {"<strong id=\"box-total\">7 KiB</strong>",
+        "<li>Requests 3 KiB: the largest region of the box grows from 1 KiB.</li>",
+        "<li>Puts the region of block 0, 4 KiB, into the box.</li>",
+        "<p id=\"box-so-far\">Regions so far: 7 KiB.</p>"}) {
+    EXPECT_NE(page.find(made), page.npos) << made;
+  }
 }
 
 // Walks to the third block of the plan, the gradient, and selects it.

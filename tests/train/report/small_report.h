@@ -54,6 +54,7 @@ inline StepStory small_story() {
                    {2, 1, Kind::kRequest, 1}},
           .reasons = {"new: input 0 is <resident>", "", "new: linear_grad declares no input"},
           .strategies = {{"none", {5120, 5632}}, {"both", {5120, 5120}}},
+          .box = {.offsets = {0, 4096, 4096}, .peak = 5120},
           .seconds_source = "by hand"};
 }
 

@@ -1,5 +1,5 @@
-// The MXNet note's recycling box, op by op: a freed block goes into the box, and a request takes the
-// smallest block of the box that is large enough, or else a new one.
+// The MXNet note's recycling box, op by op. The planner `box` gave each block an offset; blocks with one
+// offset take turns in one region, which is as large as the largest of them so far.
 
 const kShownBoxes = 16;
 
@@ -7,11 +7,15 @@ class RecyclingBox {
   constructor(step, story) {
     Object.assign(this, {step, story});
     this.acts = story.ops.map(() => ({requests: [], frees: [], reads: []}));
-    for (const block of step.blocks) {
+    const regions = new Map();  // bytes by offset
+    for (const block of step.blocks) {  // in the order of requests
+      const offset = story.box.offsets[block.index];
+      const had = regions.get(offset) ?? 0;
+      regions.set(offset, Math.max(had, block.rounded));
       const uses = story.usesOf[block.index];
       for (const use of uses) {
         const act = this.acts[use.op];
-        if (use.kind === kRequests) act.requests.push(block);
+        if (use.kind === kRequests) act.requests.push({block, had});
         if (use.kind === kReads) act.reads.push({block, left: use.left});
       }
       if (block.upper <= story.ops[uses.at(-1).op].ends) this.acts[uses.at(-1).op].frees.push(block);
@@ -24,43 +28,37 @@ class RecyclingBox {
     byId('box-previous').addEventListener('click', () => go(this.op - 1));
     byId('box-next').addEventListener('click', () => go(this.op + 1));
     byId('box-plan').textContent = formatBytes(step.plan.peak);
-    byId('box-total').textContent = formatBytes(this.stateAfter(this.acts.length - 1).total);
+    byId('box-total').textContent = formatBytes(story.box.peak);
     this.show(0);
   }
 
-  // Runs the step to the end of an op: {free, total, taken}, `taken` by the requests of that op.
-  stateAfter(last) {
-    const state = {free: [], total: 0, taken: []};
-    const held = new Map();  // bytes of the box's block behind each live one
-    for (let op = 0; op <= last; ++op) {
-      state.taken = this.acts[op].requests.map((block) => {
-        const place = state.free.findIndex((bytes) => bytes >= block.rounded);  // it ascends
-        const bytes = place < 0 ? block.rounded : state.free.splice(place, 1)[0];
-        if (place < 0) state.total += bytes;
-        held.set(block.index, bytes);
-        return {block, bytes, isNew: place < 0};
-      });
-      for (const block of this.acts[op].frees) {
-        const bytes = held.get(block.index);
-        const place = state.free.findIndex((other) => other > bytes);
-        state.free.splice(place < 0 ? state.free.length : place, 0, bytes);
-      }
+  // Returns the regions as an op ends, by offset: {bytes, live}.
+  regionsAfter(op) {
+    const regions = new Map();
+    const {ends} = this.story.ops[op];
+    for (const {index, lower, upper, rounded} of this.step.blocks) {
+      if (lower >= ends) continue;
+      const offset = this.story.box.offsets[index];
+      const {bytes, live} = regions.get(offset) ?? {bytes: 0, live: false};
+      regions.set(offset, {bytes: Math.max(bytes, rounded), live: live || upper > ends});
     }
-    return state;
+    return [...regions.values()];
   }
 
   show(op) {
     this.op = op;
-    const {free, total, taken} = this.stateAfter(op);
-    const {frees, reads} = this.acts[op];
+    const regions = this.regionsAfter(op);
+    const free = regions.filter(({live}) => !live).map(({bytes}) => bytes).sort((a, b) => b - a);
+    const {requests, frees, reads} = this.acts[op];
     const name = ({op: by, layer}) => (layer ? `${by} of ${layer}` : by);
+    const took = ({block: {rounded}, had}) => had === 0 ? 'the box is empty, so its region is new' :
+        had < rounded ? `the largest region of the box grows from ${formatBytes(had)}` :
+                        `takes a region of ${formatBytes(had)} from the box`;
     const lines = [
-      ...taken.map(({block, bytes, isNew}) => isNew ?
-              `Requests ${formatBytes(block.rounded)}: the box has none so large, so it is new.` :
-              `Requests ${formatBytes(block.rounded)}: takes ${formatBytes(bytes)} from the box.`),
+      ...requests.map((request) => `Requests ${formatBytes(request.block.rounded)}: ${took(request)}.`),
       ...reads.map(({block, left}) => `Reads what ${name(block)} left in block ` +
                        `${formatCount(block.index)}: ${formatCount(left)} references stay.`),
-      ...frees.map((block) => `Puts block ${formatCount(block.index)}, ` +
+      ...frees.map((block) => `Puts the region of block ${formatCount(block.index)}, ` +
                        `${formatBytes(block.rounded)}, into the box.`),
     ];
     byId('box-slider').value = String(op);
@@ -70,8 +68,9 @@ class RecyclingBox {
     const more = free.length > kShownBoxes ? ` and ${formatCount(free.length - kShownBoxes)} more` : '';
     byId('box-content').textContent = free.length === 0 ?
         'The box is empty.' :
-        `In the box: ${free.slice(-kShownBoxes).reverse().map(formatBytes).join(', ')}${more}.`;
-    byId('box-so-far').textContent = `Taken so far: ${formatBytes(total)}.`;
+        `In the box: ${free.slice(0, kShownBoxes).map(formatBytes).join(', ')}${more}.`;
+    byId('box-so-far').textContent =
+        `Regions so far: ${formatBytes(regions.reduce((sum, {bytes}) => sum + bytes, 0))}.`;
     byId('box-previous').disabled = op === 0;
     byId('box-next').disabled = op === this.acts.length - 1;
   }

@@ -4,9 +4,9 @@ const kRequests = 0;  // kinds of uses
 const kWritesOver = 1;
 const kReads = 2;
 
-// Returns {ops, usesOf}: ops as {name, begins, ends, seconds}, and the uses of each block as
+// Returns {ops, usesOf, …}: ops as {name, begins, ends, seconds}, and the uses of each block as
 // {op, kind, left} in their order. `left` is the reference count after the use.
-function readStory({ops, uses, reasons, seconds_source}, step) {
+function readStory({ops, uses, reasons, box, seconds_source}, step) {
   const usesOf = step.blocks.map(() => []);
   for (const [block, op, kind] of uses) usesOf[block].push({op, kind, left: 0});
   for (const of of usesOf) {
@@ -21,6 +21,7 @@ function readStory({ops, uses, reasons, seconds_source}, step) {
                      {name, begins, ends: ops[i + 1]?.[1] ?? step.last, seconds})),
     usesOf,
     reasons,
+    box,
     seconds_source,
   };
 }
