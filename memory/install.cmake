@@ -40,7 +40,8 @@ install_part(memory TARGETS skyline_memory skyline_budget HEADERS
   session/session.h session/session_event.h
   order/certificate.h order/order.h
   budget/budget_curve.h budget/budget_problem.h
-  replay/live_events.h replay/trace_replay.h)
+  replay/live_events.h replay/trace_replay.h
+  solvers/solver_report.h)
 if(SKYLINE_HAS_formats)
   install_part(formats TARGETS skyline_formats HEADERS
     formats/graph_file.h formats/open_events.h formats/order_file.h formats/sink.h

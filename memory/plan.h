@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "memory/solvers/solver_report.h"
 #include "memory/trace.h"
 
 namespace skyline {
@@ -24,6 +26,7 @@ struct Plan {
   double validation_seconds = 0;  // spent by the validator afterwards; 0: not measured
   // The time limit ended the planner's first pass, so the offsets are those of program-order.
   bool out_of_time = false;
+  std::optional<SolverReport> solver = {};  // of planner mip
 
   // Returns (peak − lower bound) / lower bound; 0 for an empty trace.
   double gap() const noexcept {

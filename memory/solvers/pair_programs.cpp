@@ -1,6 +1,6 @@
 #include "memory/solvers/pair_programs.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <z3++.h>
 
 #include <cmath>
@@ -9,6 +9,7 @@
 
 #include "memory/planners/search.h"
 #include "memory/planners/skyline/best_fit.h"
+#include "memory/solvers/program_text.h"
 #include "memory/solvers/programs.h"
 
 namespace skyline {
@@ -73,6 +74,20 @@ bool PairModel::settled(const PlanOptions& options) const {
   return options.capacity && (best_.peak <= *options.capacity || bound_ > *options.capacity);
 }
 
+std::uint64_t PairModel::bytes_of_all() const {
+  std::uint64_t top = 0;
+  for (BlockIndex block = 0; block < blocks(); ++block) {
+    if (is_fixed(block)) top = std::max(top, packing_.fixed[block] + packing_.bytes[block]);
+  }
+  for (BlockIndex block = 0; block < blocks(); ++block) {
+    if (is_fixed(block)) continue;
+    top = packing_.aligned(top, block);
+    if (top > kMaxAddress - packing_.bytes[block]) return kMaxAddress;
+    top += packing_.bytes[block];
+  }
+  return top;
+}
+
 std::optional<std::uint64_t> PairModel::units_to_ask_first(const PlanOptions& options) const {
   if (!options.capacity || to_units(*options.capacity) <= bound_units()) return {};
   return std::min(to_units(*options.capacity), peak_units() - 1);
@@ -80,7 +95,7 @@ std::optional<std::uint64_t> PairModel::units_to_ask_first(const PlanOptions& op
 
 void PairModel::offer_order(const std::vector<BlockIndex>& order) {
   Placement next;
-  if (!packer_.pack(order, best_.peak - 1, next)) return;
+  if (!packer_.pack(order, best_.peak, next)) return;
   best_ = std::move(next);
   by_solver_ = true;
 }
@@ -103,20 +118,22 @@ namespace {
 // In PGMO's program an error of CBC's tolerance in a z_ij moves a block by less than a tenth of a
 // unit: 2^20 × 1e-7. Larger peaks are counted in larger units, a millionth of them.
 constexpr PairModelLimits kMipLimits{.blocks = 1000, .pairs = 20000, .units = 1 << 20};
-constexpr int kNodesWithoutTimeLimit = 20000;
+// A node solves a linear program, which takes longer the more rows it has.
+constexpr std::uint64_t kRowsWithoutTimeLimit = 20'000'000;
+constexpr std::uint64_t kMostNodesWithoutTimeLimit = 20'000;
 
 // PGMO's program in units, with columns x_0 … x_(n−1), u, and one z for each pair.
 class PairProgram {
  public:
-  // `most` is PGMO's W: higher plans are not wanted.
-  PairProgram(const PairModel& pairs, std::uint64_t most)
+  // least ≤ u ≤ most, in units. `most` is PGMO's W: higher plans are not wanted.
+  PairProgram(const PairModel& pairs, std::uint64_t least, std::uint64_t most)
       : pairs_(pairs), most_(static_cast<double>(most)) {
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       const bool fixed = pairs_.is_fixed(i);
       const double lower = fixed ? static_cast<double>(pairs_.fixed_units(i)) : 0;
       program_.add_column(lower, fixed ? lower : most_ - size(i));
     }
-    const int u = program_.add_whole_column(static_cast<double>(pairs_.bound_units()), most_, 1);
+    const int u = program_.add_whole_column(static_cast<double>(least), most_, 1);
     for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
       program_.add_row(Terms{{static_cast<int>(i), 1}, {u, -1}}, -size(i));
     }
@@ -125,6 +142,18 @@ class PairProgram {
   }
 
   IntegerProgram& solver() { return program_; }
+
+  // Returns x0, u, z0_1 and so on.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (BlockIndex i = 0; i < pairs_.blocks(); ++i) names.push_back(fmt::format("x{}", i));
+    names.push_back("u");
+    for (BlockIndex i = 0; i < pairs_.blocks(); ++i) {
+      if (pairs_.alignment_units(i) != 1) names.push_back(fmt::format("k{}", i));
+    }
+    for (const auto& [i, j] : pairs_.pairs()) names.push_back(fmt::format("z{}_{}", i, j));
+    return names;
+  }
 
   // Returns the offsets found; empty if there is no solution.
   std::vector<double> offsets() const {
@@ -160,20 +189,28 @@ class PairProgram {
   IntegerProgram program_;
 };
 
+int nodes_without_time_limit(const IntegerProgram& program) {
+  const auto rows = static_cast<std::uint64_t>(program.rows()) + 1;
+  return static_cast<int>(std::min(kRowsWithoutTimeLimit / rows, kMostNodesWithoutTimeLimit));
+}
+
 // Asks for the best plan of at most `most` units, or for any.
-void improve(PairModel& pairs, std::uint64_t most, bool any, const Deadline& deadline) {
-  PairProgram program(pairs, most);
+SolverReport improve(PairModel& pairs, std::uint64_t most, bool any, const Deadline& deadline) {
+  PairProgram program(pairs, pairs.bound_units(), most);
   IntegerProgram& solver = program.solver();
-  solver.limit(deadline.seconds_left(), kNodesWithoutTimeLimit);
+  const std::optional<double> seconds = deadline.seconds_left();
+  if (seconds.value_or(1) <= 0) return {.solver = "CBC", .status = "time limit"};
+  solver.limit(seconds, nodes_without_time_limit(solver));
   if (any) solver.stop_at_first_solution();
   solver.solve();
-  if (solver.proved_infeasible()) return pairs.prove(most + 1);
+  // A known plan that fits is a solution, whatever CBC's tolerances say.
+  if (solver.proved_infeasible() && most < pairs.peak_units()) pairs.prove(most + 1);
   const std::vector<double> offsets = program.offsets();
-  if (offsets.empty()) return;
-  pairs.offer(offsets);
-  if (solver.proved_optimal() && !any) {
+  if (!offsets.empty()) pairs.offer(offsets);
+  if (!offsets.empty() && solver.proved_optimal() && !any) {
     pairs.prove(static_cast<std::uint64_t>(std::llround(solver.cost())));
   }
+  return solver.report(pairs.unit_bytes());
 }
 
 }  // namespace
@@ -182,14 +219,36 @@ Plan mip(const Trace& trace, const PlanOptions& options) {
   const Deadline deadline = deadline_in(options.time_limit_seconds);
   const Packing packing(trace, options.alignment);
   PairModel pairs(packing, "mip", kMipLimits);
-  const std::optional<std::uint64_t> within = pairs.units_to_ask_first(options);
-  if (within && !pairs.settled(options) && !passed(deadline)) {
-    improve(pairs, *within, true, deadline.part(kShareForCapacity));
+  const std::uint64_t all = pairs.units_of_all(kMipLimits.units);
+  std::optional<SolverReport> report;
+  const bool possible =
+      pairs.bound_units() <= pairs.to_units(options.capacity.value_or(kMaxAddress));
+  if (options.capacity && possible && pairs.blocks() > 0) {
+    const std::uint64_t within = std::min(all, pairs.to_units(*options.capacity));
+    report = improve(pairs, within, true, deadline.part(kShareForCapacity));
   }
-  if (!pairs.settled(options) && !passed(deadline)) {
-    improve(pairs, pairs.peak_units() - 1, false, deadline);
+  if (pairs.blocks() > 0 && possible && (!options.capacity || !pairs.settled(options))) {
+    report = improve(pairs, all, false, deadline);
   }
-  return pairs.plan(options);
+  Plan plan = pairs.plan(options);
+  plan.solver = std::move(report);
+  return plan;
+}
+
+std::string mip_text(const Trace& trace, const PlanOptions& options, bool mps) {
+  const Packing packing(trace, options.alignment);
+  const PairModel pairs(packing, "mip", kMipLimits);
+  const std::uint64_t all = pairs.units_of_all(kMipLimits.units);
+  const std::uint64_t most =
+      options.capacity ? std::min(all, pairs.to_units(*options.capacity)) : all;
+  PairProgram program(pairs, 0, most);
+  const std::string head = fmt::format(
+      "PGMO's mixed-integer program (section 3.1) of {} blocks, of which {} pairs meet\n"
+      "x: where a block begins; z: 1 if the first of two blocks lies above the second; u: peak\n"
+      "numbers are in units of {} bytes; W = {}",
+      pairs.blocks(), pairs.pairs().size(), pairs.unit_bytes(), most);
+  return mps ? mps_text(program.solver(), program.names(), head)
+             : lp_text(program.solver(), program.names(), head);
 }
 
 namespace {

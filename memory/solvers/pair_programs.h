@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -47,6 +48,12 @@ class PairModel {
   std::uint64_t bound_units() const { return (bound_ + (rounds_ ? 0 : unit_ - 1)) / unit_; }
   std::uint64_t peak_units() const { return best_.peak / unit_; }
   std::uint64_t to_units(std::uint64_t bytes) const { return bytes / unit_; }
+  std::uint64_t unit_bytes() const { return unit_; }
+  // The sum of all sizes, above the highest fixed block; at most `most` where a simple rule's plan
+  // needs no more.
+  std::uint64_t units_of_all(std::uint64_t most) const {
+    return std::min(to_units(bytes_of_all()), std::max(peak_units(), most));
+  }
   // A capacity above the bound. A solver that leaves it open then asks what it asks without one, so
   // that its plan is no worse.
   std::optional<std::uint64_t> units_to_ask_first(const PlanOptions& options) const;
@@ -55,8 +62,8 @@ class PairModel {
   // impossible.
   bool settled(const PlanOptions& options) const;
 
-  // Takes a solver's offsets if they improve the best placement. They only give the order of the
-  // blocks; each is then placed as low as it goes, so a solver's rounding does no harm.
+  // Takes a solver's offsets if they need no more than the best placement. They only give the order
+  // of the blocks; each is then placed as low as it goes, so a solver's rounding does no harm.
   template <class Number>
   void offer(const std::vector<Number>& offsets) {
     std::vector<BlockIndex> order(blocks());
@@ -78,6 +85,7 @@ class PairModel {
   void place_simply();
   void offer_order(const std::vector<BlockIndex>& order);
   void count_in_at_most(std::uint64_t units);
+  std::uint64_t bytes_of_all() const;
 
   const Packing& packing_;
   const std::string_view name_;
@@ -92,16 +100,22 @@ class PairModel {
 };
 
 // Solves the mixed-integer program of PGMO section 3.1 with COIN-OR CBC: the paper's reference, for
-// small traces. Asks for a plan below that of a simple rule and returns the best known plan, proved
-// optimal if CBC proved it. Stops at options.time_limit_seconds, or without one after a fixed
-// number of nodes. Keeps fixed offsets; blocks share addresses in their gaps. Runs one solve at a
+// small traces. W is the capacity, else the sum of all sizes (at most 2^20 units if a simple rule's
+// plan fits into them); with a capacity, any plan within it is enough. Unlike the paper's, the
+// program states that u is at least the lower bound, which CBC seldom proves by itself. Returns
+// CBC's plan, with its report, unless that of a simple rule needs less. Stops at
+// options.time_limit_seconds, or without one after a number of nodes that depends on the number of
+// rows. Keeps fixed offsets; blocks share addresses in their gaps. Runs one solve at a
 // time in a process, because CBC keeps state in global variables. Counts in units, the greatest
 // common divisor of all sizes. A peak of more than 2^20 of them, where CBC's tolerances would
 // exceed half a unit, is counted in larger ones: then bounds are exact to a millionth of the peak,
-// and plans are proved optimal only if they meet such a bound. Where a simple rule's plan needs no
-// solver, or the solver adds nothing to it, the plan names that rule. Throws std::invalid_argument
+// and plans are proved optimal only if they meet such a bound. Throws std::invalid_argument
 // beyond 1000 blocks or 20000 pairs of blocks that meet.
 Plan mip(const Trace& trace, const PlanOptions& options);
+
+// Returns that program for other solvers, as text in CPLEX's LP format or in MPS, with 0 ≤ u ≤ W as
+// in the paper. Throws as mip() does.
+std::string mip_text(const Trace& trace, const PlanOptions& options, bool mps);
 
 // Solves PGMO section 3.1 in difference logic with Z3: x_i + w_i ≤ x_j or x_j + w_j ≤ x_i for each
 // pair that meets, under a bound on the peak. Tries the lower bound first, then halves the range

@@ -4,6 +4,8 @@
 #include <coin/Clp_C_Interface.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -134,8 +136,10 @@ void IntegerProgram::load() {
 }
 
 void IntegerProgram::solve() {
+  const auto start = std::chrono::steady_clock::now();
   load();
   Cbc_solve(model_.get());
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 bool IntegerProgram::proved_infeasible() const { return Cbc_isProvenInfeasible(model_.get()) != 0; }
@@ -148,5 +152,29 @@ std::span<const double> IntegerProgram::solution() const {
 }
 
 double IntegerProgram::cost() const { return Cbc_getObjValue(model_.get()); }
+
+double IntegerProgram::bound() const { return Cbc_getBestPossibleObjValue(model_.get()); }
+
+std::string IntegerProgram::status() const {
+  if (proved_infeasible()) return "infeasible";
+  if (Cbc_isSolutionLimitReached(model_.get()) != 0) return "first solution";
+  if (proved_optimal()) return "optimal";
+  if (Cbc_isSecondsLimitReached(model_.get()) != 0) return "time limit";
+  return Cbc_isNodeLimitReached(model_.get()) != 0 ? "node limit" : "gave up";
+}
+
+SolverReport IntegerProgram::report(std::uint64_t unit_bytes) const {
+  constexpr double kNothing = 1e15;  // CBC's infinities are beyond it
+  constexpr double kRounding = 1e-4;
+  SolverReport report{
+      .solver = "CBC",
+      .status = status(),
+      .nodes = static_cast<std::uint64_t>(std::max(Cbc_getNodeCount(model_.get()), 0)),
+      .seconds = seconds_};
+  if (report.status != "infeasible" && bound() >= 0 && bound() < kNothing) {
+    report.bound = static_cast<std::uint64_t>(std::ceil(bound() - kRounding)) * unit_bytes;
+  }
+  return report;
+}
 
 }  // namespace skyline

@@ -1,11 +1,14 @@
 // Linear and integer programs, solved by COIN-OR CLP and CBC.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "memory/solvers/solver_report.h"
 
 namespace skyline {
 
@@ -73,8 +76,10 @@ class IntegerProgram : public LinearModel {
   IntegerProgram& operator=(const IntegerProgram&) = delete;
 
   int add_whole_column(double lower, double upper, double cost = 0);
+  const std::vector<int>& whole() const { return whole_; }  // columns
 
-  // Stops after `seconds`, or if they are unset after `nodes`.
+  // Stops after `seconds`, or if they are unset after `nodes`. CBC looks at the clock between two
+  // linear programs, each of which may take seconds where there are ten thousand columns.
   void limit(const std::optional<double>& seconds, int nodes);
   void stop_at_first_solution();
 
@@ -84,10 +89,14 @@ class IntegerProgram : public LinearModel {
   bool proved_optimal() const;
   // Returns the best solution found, by column; empty if there is none.
   std::span<const double> solution() const;
-  double cost() const;  // of the solution
+  double cost() const;   // of the solution
+  double bound() const;  // no solution costs less
+  // `unit_bytes`: of a cost of 1. Costs are whole.
+  SolverReport report(std::uint64_t unit_bytes) const;
 
  private:
   void load();
+  std::string status() const;
 
   struct DeleteModel {
     void operator()(void* model) const;  // a Cbc_Model
@@ -95,7 +104,8 @@ class IntegerProgram : public LinearModel {
 
   const std::unique_lock<std::mutex> alone_;
   const std::unique_ptr<void, DeleteModel> model_;
-  std::vector<int> whole_;  // columns
+  std::vector<int> whole_;
+  double seconds_ = 0;  // of solve()
 };
 
 }  // namespace skyline

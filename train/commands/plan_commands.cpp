@@ -5,10 +5,12 @@
 #include <limits>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "memory/errors.h"
 #include "memory/plan.h"
+#include "memory/solvers/pair_programs.h"
 #include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
@@ -51,7 +53,7 @@ struct PlanCommandOptions {
       std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
   std::int64_t seed = 0;
   bool ignore_offsets = false;
-  fs::path output, explanation;
+  fs::path output, explanation, program;
 };
 
 // A file that is written once all files are complete.
@@ -62,7 +64,14 @@ struct WrittenFile {
 
 // Rejects invalid options before any work.
 void check_options(const PlanCommandOptions& options) {
-  for (const fs::path& file : {options.output, options.explanation}) require_folder_of(file);
+  for (const fs::path& file : {options.output, options.explanation, options.program}) {
+    require_folder_of(file);
+  }
+  if (!options.program.empty() && options.program.extension() != ".lp" &&
+      options.program.extension() != ".mps") {
+    throw UsageError(
+        fmt::format("--write-lp takes FILE.lp or FILE.mps, not '{}'", options.program.string()));
+  }
   if (options.explanation.empty()) return;
   if (options.time_limit_seconds) {
     throw UsageError("--explain shows a whole pass; it takes no --time-limit");
@@ -95,15 +104,17 @@ std::string name_of(const fs::path& trace) {
   return trace == "-" ? "standard input" : trace.filename().string();
 }
 
+PlanOptions search_options(const PlanCommandOptions& options) {
+  return {.alignment = options.alignment.value_or(1),
+          .capacity = options.capacity,
+          .time_limit_seconds = options.time_limit_seconds,
+          .seed = static_cast<std::uint64_t>(options.seed),
+          .threads = static_cast<int>(options.threads)};
+}
+
 PlanResult answer_for(const PlanCommandOptions& options, const Trace& trace) {
-  PlanRequest question{.trace = trace, .planner = options.planner};
-  question.options.alignment = options.alignment.value_or(1);
-  question.options.capacity = options.capacity;
-  question.options.seed = static_cast<std::uint64_t>(options.seed);
-  question.options.threads = static_cast<int>(options.threads);
-  question.options.time_limit_seconds = options.time_limit_seconds;
   try {
-    return answer(question);
+    return answer({trace, options.planner, search_options(options)});
   } catch (const TraceError& error) {  // a sum above 2^63 − 1 is an input error
     throw UsageError(fmt::format("{}: {}", name_of(options.trace), error.facts().problem));
   }
@@ -129,6 +140,12 @@ Plan add_explanation(const PlanCommandOptions& options, const Trace& trace, std:
   return plan;
 }
 
+std::string program_text(const PlanCommandOptions& options, const Trace& trace) try {
+  return mip_text(trace, search_options(options), options.program.extension() == ".mps");
+} catch (const std::invalid_argument& refusal) {
+  throw UsageError(fmt::format("--write-lp: {}", refusal.what()));
+}
+
 // Writes the files once all are complete.
 void write_files(const PlanCommandOptions& options, const Trace& trace, const Plan& plan,
                  Console& console) {
@@ -137,6 +154,9 @@ void write_files(const PlanCommandOptions& options, const Trace& trace, const Pl
     std::ostringstream text;
     write_plan_csv(text, trace, plan);
     files.push_back({options.output, std::move(text).str()});
+  }
+  if (!options.program.empty()) {
+    files.push_back({options.program, program_text(options, trace)});
   }
   std::optional<Plan> explained;
   if (!options.explanation.empty()) {
@@ -188,6 +208,9 @@ void add_search_options(OptionList& list, PlanCommandOptions& options) {
 void add_file_options(OptionList& list, PlanCommandOptions& options) {
   list.add("--output", path(options.output),
            "Write the plan: the trace with offsets and a certificate");
+  list.add("--write-lp", path(options.program, "FILE.lp|FILE.mps"),
+           "Write PGMO's mixed-integer program of the trace, as planner mip solves it, for another "
+           "solver; W is the capacity, or the sum of the sizes");
   list.add(
       "--explain", path(options.explanation, "FILE.html"),
       "Write how a best-fit planner plans this trace, step by step: FILE.html to step through, "

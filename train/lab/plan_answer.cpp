@@ -137,7 +137,7 @@ std::string planner_line(const PlanResult& answer) {
   std::string line = fmt::format("{}, seed {}", answer.plan->planner, answer.seed);
   if (answer.plan->out_of_time) line += " (the planner asked for placed nothing in time)";
   if (asks_solver(answer.asked_planner) && answer.plan->planner != answer.asked_planner) {
-    line += fmt::format(" (a simple rule; {} had nothing to add)", answer.asked_planner);
+    line += fmt::format(" (a simple rule; {} found nothing better)", answer.asked_planner);
   }
   return line;
 }
@@ -150,6 +150,13 @@ void add_plan_rows(const PlanResult& answer, Table& table) {
   table.add_row({"peak", format_bytes_both(plan.peak)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * plan.gap())});
   table.add_row({"optimal", optimality(answer)});
+  if (!plan.solver) return;
+  const SolverReport& solver = *plan.solver;
+  table.add_row({"solver", solver.solver});
+  table.add_row({"its status", solver.status});
+  table.add_row({"its bound", solver.bound ? format_bytes_both(*solver.bound) : "none"});
+  table.add_row({"its nodes", fmt::format("{}", solver.nodes)});
+  table.add_row({"solved in", format_seconds(solver.seconds)});
 }
 
 }  // namespace
@@ -190,7 +197,20 @@ Rows<PlanResult> rows(const PlanResult*) {
       {"fixed_blocks", kCount, "blocks whose offset the trace states", &PlanResult::fixed_blocks},
       {"time_is_up", "the time limit ended the search", &PlanResult::time_is_up},
       {"out_of_time", "it ended the first pass, so the plan is program-order's",
-       [](auto& result) { return result.plan && result.plan->out_of_time; }}};
+       [](auto& result) { return result.plan && result.plan->out_of_time; }},
+      {"solver", "what the solver of planner mip says; null: no solver ran",
+       [](auto& result) { return result.plan ? result.plan->solver : std::nullopt; }}};
+}
+
+Rows<SolverReport> rows(const SolverReport*) {
+  return {{"name", "which solver", &SolverReport::solver},
+          {"status",
+           "optimal, infeasible, time limit, node limit, first solution (within the capacity) or "
+           "gave up",
+           &SolverReport::status},
+          {"bound", kBytes, "no plan needs less, as far as the solver got", &SolverReport::bound},
+          {"nodes", kCount, "of the solver's search tree", &SolverReport::nodes},
+          {"seconds", kSeconds, "of the solver, by the clock", &SolverReport::seconds}};
 }
 
 std::string PlanResult::text() const {

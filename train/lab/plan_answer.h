@@ -40,6 +40,7 @@ struct PlanResult {
   std::string text() const;  // a table
 };
 Rows<PlanResult> rows(const PlanResult*);
+Rows<SolverReport> rows(const SolverReport*);
 
 // Skips the search if the capacity is below the lower bound, or if every offset is fixed: then the
 // trace itself is the plan, with planner "fixed", and it is optimal because no other exists. Throws

@@ -17,6 +17,7 @@
 namespace skyline {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -46,7 +47,8 @@ TEST_F(PlanCommands, PlanPrintsItsKeys) {
                                   {"capacity", nullptr},
                                   {"fixed_blocks", 0},
                                   {"time_is_up", false},
-                                  {"out_of_time", false}}));
+                                  {"out_of_time", false},
+                                  {"solver", nullptr}}));
 }
 
 TEST_F(PlanCommands, PlanPrintsATableAndTheMap) {
@@ -391,9 +393,39 @@ TEST_F(PlanCommands, APlannersLimitsAreNamedInOneLine) {
   }
 }
 
+TEST_F(PlanCommands, TellsWhatTheSolverSays) {
+  const Outcome outcome = skyline_program({"plan", trace_, "--planner", "mip", "--json"});
+  const nlohmann::json solver = outcome.json()["solver"];
+  EXPECT_EQ(solver["name"], "CBC");
+  EXPECT_EQ(solver["status"], "optimal");
+  EXPECT_EQ(solver["bound"], 12);
+  EXPECT_GE(solver["nodes"], 0);
+  EXPECT_GT(solver["seconds"], 0);
+  EXPECT_THAT(skyline_program({"plan", trace_, "--planner", "mip"}).output,
+              AllOf(HasSubstr("solver       CBC\n"), HasSubstr("its status   optimal\n"),
+                    HasSubstr("its bound    12 B"), HasSubstr("planner      mip, seed 0\n")));
+  EXPECT_TRUE(skyline_program({"plan", trace_, "--json"}).json()["solver"].is_null());
+}
+
+TEST_F(PlanCommands, WritesTheProgramForOtherSolvers) {
+  const std::string lp = path("p.lp"), mps = path("p.mps");
+  const Outcome outcome = skyline_program({"plan", trace_, "--write-lp", lp});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_EQ(outcome.messages, "wrote " + lp + "\n");
+  EXPECT_THAT(text_of(lp), AllOf(HasSubstr("W = 5\nMinimize\n"), HasSubstr("Generals\n u\n")));
+  EXPECT_EQ(skyline_program({"plan", trace_, "--write-lp", mps}).exit_code, 0);
+  EXPECT_THAT(text_of(mps), HasSubstr("W = 5\nNAME "));
+  const Outcome refused = skyline_program({"plan", trace_, "--write-lp", path("p.txt")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.messages, HasSubstr("--write-lp takes FILE.lp or FILE.mps, not"));
+  const Outcome lost = skyline_program({"plan", trace_, "--write-lp", path("none/p.lp")});
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_THAT(lost.messages, HasSubstr("none"));
+}
+
 TEST_F(PlanCommands, SaysWhenASimpleRuleNeededNoSolver) {
-  const Outcome outcome = skyline_program({"plan", trace_, "--planner", "mip"});
-  EXPECT_THAT(outcome.output, HasSubstr("(a simple rule; mip had nothing to add)"));
+  const Outcome outcome = skyline_program({"plan", trace_, "--planner", "smt"});
+  EXPECT_THAT(outcome.output, HasSubstr("(a simple rule; smt found nothing better)"));
   EXPECT_THAT(skyline_program({"plan", trace_}).output, Not(HasSubstr("simple rule")));
 }
 

@@ -168,12 +168,47 @@ TEST(Mip, DecidesCapacitiesInLargerUnits) {
   EXPECT_GT(mip(trace, {.alignment = 1, .capacity = 4 * large}).proved_bound, 4 * large);
 }
 
-TEST(Solvers, NameTheRuleThatNeededNoSolver) {
-  const Trace easy{.blocks = {{0, 2, 10}, {1, 3, 20}}};
-  for (const char* name : {"mip", "smt"}) {
-    const Plan found = plan_with(easy, name, {.alignment = 1});
-    EXPECT_TRUE(found.proved_optimal);
-    EXPECT_THAT(found.planner, testing::AnyOf("best-fit", "greedy-by-size")) << name;
+TEST(Smt, NamesTheRuleThatNeededNoSolver) {
+  const Plan found = smt({.blocks = {{0, 2, 10}, {1, 3, 20}}}, {.alignment = 1});
+  EXPECT_TRUE(found.proved_optimal);
+  EXPECT_THAT(found.planner, testing::AnyOf("best-fit", "greedy-by-size"));
+  EXPECT_FALSE(found.solver);
+}
+
+// Both rules of the model meet the bound here.
+TEST(Mip, StartsCbcWhereASimpleRuleWouldDo) {
+  const Plan found = mip({.blocks = {{0, 2, 1024}, {1, 3, 2048}}}, {});
+  EXPECT_EQ(found.planner, "mip");
+  ASSERT_TRUE(found.solver);
+  EXPECT_EQ(found.solver->solver, "CBC");
+  EXPECT_EQ(found.solver->status, "optimal");
+  EXPECT_EQ(found.solver->bound, 3072u);
+  EXPECT_GT(found.solver->seconds, 0);
+  EXPECT_FALSE(mip({}, {}).solver) << "there is nothing to solve";
+}
+
+TEST(Mip, ReportsABoundAboveTheLowerBound) {
+  for (const Trace& trace : kAboveTheirLowerBound) {
+    const Plan found = mip(trace, {.alignment = 1});
+    ASSERT_TRUE(found.solver);
+    EXPECT_EQ(found.solver->status, "optimal");
+    EXPECT_EQ(found.solver->bound, lower_bound_bytes(trace, 1) + 1);
+    const Plan none = mip(trace, {.alignment = 1, .capacity = lower_bound_bytes(trace, 1)});
+    EXPECT_EQ(none.solver->status, "infeasible");
+    EXPECT_FALSE(none.solver->bound);
+  }
+}
+
+TEST(Mip, ReportsATimeLimitAndWhatWasProvedUntilThen) {
+  const Trace trace = short_lived_trace(7, 120, 60, 1000);
+  const Plan none = mip(trace, {.alignment = 1, .time_limit_seconds = 0.0});
+  EXPECT_EQ(none.solver->status, "time limit");
+  EXPECT_FALSE(none.solver->bound);
+  EXPECT_THAT(none.planner, testing::AnyOf("best-fit", "greedy-by-size"));
+  const Plan some = mip(trace, {.alignment = 1, .time_limit_seconds = 0.2});
+  if (some.solver->status == "time limit") {
+    EXPECT_LE(some.solver->bound.value_or(0), some.peak);
+    EXPECT_FALSE(some.proved_optimal && some.peak > some.lower_bound);
   }
 }
 
