@@ -26,7 +26,8 @@ struct Plan {
   double validation_seconds = 0;  // spent by the validator afterwards; 0: not measured
   // The time limit ended the planner's first pass, so the offsets are those of program-order.
   bool out_of_time = false;
-  std::optional<SolverReport> solver = {};  // of planner mip
+  std::optional<SolverReport> solver = {};           // of planner mip
+  std::optional<std::size_t> preplaced_blocks = {};  // of planner pyramid
 
   // Returns (peak − lower bound) / lower bound; 0 for an empty trace.
   double gap() const noexcept {

@@ -12,6 +12,7 @@
 #include "memory/allocators/cuda_async.h"
 #include "memory/allocators/exact_pool.h"
 #include "memory/allocators/network_wise.h"
+#include "memory/allocators/stitched_allocator.h"
 
 namespace skyline {
 namespace {
@@ -29,6 +30,10 @@ std::unique_ptr<Allocator> make_bfc(Device& device, const AllocatorOptions& opti
   return std::make_unique<BfcAllocator>(device, options.bfc);
 }
 
+std::unique_ptr<Allocator> make_stitched(Device& device, const AllocatorOptions& options) {
+  return std::make_unique<StitchedAllocator>(device, options.stitched);
+}
+
 constexpr AllocatorEntry kAllocators[] = {
     {"network-wise", "", "one slot a request, no reuse inside a step", kAlignmentBytes,
      make<NetworkWise>},
@@ -39,6 +44,7 @@ constexpr AllocatorEntry kAllocators[] = {
     {"caching", "", "two pools of segments (PyTorch)", kAlignmentBytes, make_caching},
     {"bfc", "", "best fit with coalescing in growing regions (TensorFlow)",
      BfcAllocator::kUnitBytes, make_bfc},
+    {"stitched", "", "pages behind ranges of addresses (GMLake)", kAlignmentBytes, make_stitched},
 };
 
 constexpr AllocatorEntry kCudaAllocators[] = {

@@ -68,10 +68,24 @@ struct BfcOptions {
   bool operator==(const BfcOptions&) const = default;
 };
 
+// Options of `stitched`.
+struct StitchedOptions {
+  static constexpr std::uint64_t kLargestPageBytes = std::uint64_t{1} << 40;
+
+  std::uint64_t page_bytes = std::uint64_t{2} << 20;  // CUDA's granularity
+
+  bool operator==(const StitchedOptions&) const = default;
+};
+
+constexpr bool valid_page(std::uint64_t bytes) noexcept {
+  return bytes > 0 && bytes <= StitchedOptions::kLargestPageBytes && bytes % kAlignmentBytes == 0;
+}
+
 // Options of all allocators; each reads its own.
 struct AllocatorOptions {
   CachingOptions caching;
   BfcOptions bfc;
+  StitchedOptions stitched;
 
   bool operator==(const AllocatorOptions&) const = default;
 };

@@ -32,6 +32,8 @@ constexpr PlannerEntry kPlanners[] = {
     {"hill-climb", "swaps blocks in a greedy planner's order, keeps what helps", hill_climb, true},
     {"restarts", "repeats best-fit with random sort keys", restarts},
     {"exact", "branch and bound over canonical packings; proves bounds", exact, true},
+    {"pyramid", "OLLA's nested long-lived blocks at the bottom, then best-fit on the rest",
+     pyramid},
     {"box", "MXNet's box of free regions: the smallest that fits, else the largest one grows", box},
     {"box-fixed", "the smallest free region that fits, else a new one; none grows", box_fixed},
     {"colouring", "MXNet's conflict graph, largest first; each colour is a region", colouring},

@@ -120,16 +120,17 @@ void make_absolute(std::string& path);
 // Further properties of an option; rows combine them with |.
 enum OptionTraits : unsigned {
   kEveryModel = 0,
-  kImagesOnly = 1,     // only for models that read images
-  kTextOnly = 2,       // only for models that translate
-  kNeutral = 4,        // changes no loss and no parameter, so a resumed run may change it
-  kMayBeAbsent = 8,    // runs stored by earlier versions lack it and get its default
-  kRequired = 16,      // wrong usage without it
-  kStoredOnly = 32,    // stored with a run, but no flag
-  kMayChange = 64,     // changes losses; a resumed run may change it and says so
-  kCachingOnly = 128,  // of the allocator caching
-  kBfcOnly = 256,      // of bfc
-  kPlannedOnly = 512,  // of planned
+  kImagesOnly = 1,       // only for models that read images
+  kTextOnly = 2,         // only for models that translate
+  kNeutral = 4,          // changes no loss and no parameter, so a resumed run may change it
+  kMayBeAbsent = 8,      // runs stored by earlier versions lack it and get its default
+  kRequired = 16,        // wrong usage without it
+  kStoredOnly = 32,      // stored with a run, but no flag
+  kMayChange = 64,       // changes losses; a resumed run may change it and says so
+  kCachingOnly = 128,    // of the allocator caching
+  kBfcOnly = 256,        // of bfc
+  kPlannedOnly = 512,    // of planned
+  kStitchedOnly = 1024,  // of stitched
 };
 
 // A rule between an option and others. A term is an option that is set, or that has a value:

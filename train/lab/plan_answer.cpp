@@ -142,6 +142,11 @@ std::string planner_line(const PlanResult& answer) {
   return line;
 }
 
+double preplaced_share(const PlanResult& answer) {
+  if (answer.blocks == 0) return 0;
+  return static_cast<double>(*answer.plan->preplaced_blocks) / static_cast<double>(answer.blocks);
+}
+
 void add_plan_rows(const PlanResult& answer, Table& table) {
   const Plan& plan = *answer.plan;
   if (plan.proved_bound > plan.lower_bound) {
@@ -150,6 +155,10 @@ void add_plan_rows(const PlanResult& answer, Table& table) {
   table.add_row({"peak", format_bytes_both(plan.peak)});
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * plan.gap())});
   table.add_row({"optimal", optimality(answer)});
+  if (plan.preplaced_blocks) {
+    table.add_row({"pre-placed", fmt::format("{} of {} blocks, {}", *plan.preplaced_blocks,
+                                             answer.blocks, percent(preplaced_share(answer)))});
+  }
   if (!plan.solver) return;
   const SolverReport& solver = *plan.solver;
   table.add_row({"solver", solver.solver});
@@ -199,7 +208,9 @@ Rows<PlanResult> rows(const PlanResult*) {
       {"out_of_time", "it ended the first pass, so the plan is program-order's",
        [](auto& result) { return result.plan && result.plan->out_of_time; }},
       {"solver", "what the solver of planner mip says; null: no solver ran",
-       [](auto& result) { return result.plan ? result.plan->solver : std::nullopt; }}};
+       [](auto& result) { return result.plan ? result.plan->solver : std::nullopt; }},
+      {"preplaced_blocks", kCount, "blocks that planner pyramid placed in advance; null: another",
+       [](auto& result) { return result.plan ? result.plan->preplaced_blocks : std::nullopt; }}};
 }
 
 Rows<SolverReport> rows(const SolverReport*) {

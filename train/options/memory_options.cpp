@@ -105,6 +105,13 @@ void check_max_split(const CachingOptions& options) {
                                format_bytes_exact(CachingOptions::kLeastMaxSplitBytes)));
 }
 
+void check_page(std::uint64_t bytes) {
+  if (valid_page(bytes)) return;
+  throw UsageError(fmt::format("{} is out of range: it must be a multiple of {}, up to {}",
+                               format_bytes_exact(bytes), format_bytes_exact(kAlignmentBytes),
+                               format_bytes_exact(StitchedOptions::kLargestPageBytes)));
+}
+
 OptionValue divisions(RoundupDivisions& value) {
   return {.type = "N",
           .initial = value.text(),
@@ -165,11 +172,18 @@ void add_allocator_options(OptionList& list, AllocatorOptions& options) {
            "bfc: most bytes to reserve (default: the device's capacity)", kNeutral | kBfcOnly);
   list.add("--no-bfc-growth", negated_flag(options.bfc.growth),
            "bfc: reserve the whole limit at once", kNeutral | kBfcOnly);
+  std::uint64_t& page_bytes = options.stitched.page_bytes;
+  list.add("--page-size", checked(bytes(page_bytes), [&page_bytes] { check_page(page_bytes); }),
+           "stitched: pages behind ranges of addresses; blocks below half of it share pages",
+           kNeutral | kMayBeAbsent | kStitchedOnly);
 }
 
 void check_given_for(const OptionList& list, const std::vector<std::string>& allocators) {
   static constexpr std::pair<unsigned, std::string_view> kOwners[] = {
-      {kCachingOnly, "caching"}, {kBfcOnly, "bfc"}, {kPlannedOnly, kPlannedAllocator}};
+      {kCachingOnly, "caching"},
+      {kBfcOnly, "bfc"},
+      {kStitchedOnly, "stitched"},
+      {kPlannedOnly, kPlannedAllocator}};
   for (const Option& option : list.options()) {
     for (const auto& [trait, owner] : kOwners) {
       if (!option.given || (option.traits & trait) == 0) continue;

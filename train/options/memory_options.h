@@ -34,7 +34,8 @@ void check_capacity(std::string_view option, const std::string& device,
                     const std::optional<std::uint64_t>& capacity_bytes);
 
 // --max-split-size, --garbage-collection-threshold, --expandable-segments and
-// --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc).
+// --roundup-power2-divisions (caching), --bfc-limit and --no-bfc-growth (bfc), --page-size
+// (stitched).
 void add_allocator_options(OptionList& list, AllocatorOptions& options);
 // Writes their values under the names of their flags.
 void write_allocator_options(AllocatorOptions options, nlohmann::ordered_json& json);

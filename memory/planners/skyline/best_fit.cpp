@@ -18,20 +18,33 @@ Plan skyline_by(SortKey key, std::string_view name, const Trace& trace,
   return to_plan(packing, std::move(placement), name, options);
 }
 
+// Returns the nested blocks, `longest_first` given.
+std::vector<BlockIndex> nested(const Packing& packing,
+                               const std::vector<BlockIndex>& longest_first) {
+  std::vector<BlockIndex> pyramid;
+  for (const BlockIndex block : longest_first) {
+    const bool within = pyramid.empty() || (packing.lower[block] >= packing.lower[pyramid.back()] &&
+                                            packing.upper[block] <= packing.upper[pyramid.back()]);
+    if (within && packing.bytes[block] > 0) pyramid.push_back(block);
+  }
+  return pyramid;
+}
+
 }  // namespace
 
 bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
-                         BestFitLog* log) {
-  start(order.size());
+                         BestFitLog* log, std::span<const BlockIndex> pyramid) {
   tree_.reset(order);
   out.offsets.resize(order.size());
   out.peak = 0;
+  if (!place_pyramid(pyramid, limit, out)) return false;
+  start(order.size(), out, pyramid);
   std::vector<BlockIndex> unplaced;  // for the log
   if (log != nullptr) {
     log->clear();
     unplaced = order;
   }
-  for (std::size_t left = order.size(); left > 0;) {
+  for (std::size_t left = order.size() - pyramid.size(); left > 0;) {
     const LineIndex line = lowest_line();
     const std::uint64_t offset = lines_[line].offset;
     note(log, BestFitEvent::Kind::kChoice, lines_[line]);
@@ -69,7 +82,21 @@ bool SkylinePacker::pack(const std::vector<BlockIndex>& order, std::uint64_t lim
   return true;
 }
 
-void SkylinePacker::start(std::size_t blocks) {
+bool SkylinePacker::place_pyramid(std::span<const BlockIndex> pyramid, std::uint64_t limit,
+                                  Placement& out) {
+  for (const BlockIndex block : pyramid) {
+    const std::uint64_t begin = packing_.aligned(out.peak, block);
+    if (begin > limit || packing_.bytes[block] > limit - begin) return false;
+    out.offsets[block] = begin;
+    out.peak = begin + packing_.bytes[block];
+    tree_.take(block);
+  }
+  return true;
+}
+
+// The skyline of a pyramid: steps up to its top, then down.
+void SkylinePacker::start(std::size_t blocks, const Placement& placed,
+                          std::span<const BlockIndex> pyramid) {
   lines_.clear();
   unused_.clear();
   queue_.clear();
@@ -77,7 +104,21 @@ void SkylinePacker::start(std::size_t blocks) {
   if (blocks == 0) return;
   const auto last = static_cast<std::int32_t>(packing_.ticks.size() - 1);
   lines_.push_back({0, last, 0, kNoLine, kNoLine});
-  queue(0);
+  LineIndex top = 0;
+  for (const BlockIndex block : pyramid) {
+    const Line whole = lines_[top];
+    const std::int32_t lower = packing_.lower[block], upper = packing_.upper[block];
+    if (whole.lower < lower) {
+      lines_[top].upper = lower;
+      top = add_line_after(top, {lower, whole.upper, 0, kNoLine, kNoLine});
+    }
+    if (upper < whole.upper) {
+      add_line_after(top, {upper, whole.upper, whole.offset, kNoLine, kNoLine});
+    }
+    lines_[top].upper = upper;
+    lines_[top].offset = placed.offsets[block] + packing_.bytes[block];
+  }
+  for (LineIndex line = 0; line < lines_.size(); ++line) queue(line);
 }
 
 void SkylinePacker::queue(LineIndex line) {
@@ -203,6 +244,23 @@ Plan best_fit_by_size(const Trace& trace, const PlanOptions& options) {
 
 Plan best_fit_by_area(const Trace& trace, const PlanOptions& options) {
   return skyline_by(SortKey::kArea, "best-fit-by-area", trace, options);
+}
+
+Plan pyramid(const Trace& trace, const PlanOptions& options) {
+  constexpr std::string_view kName = "pyramid";
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
+  const Packing packing(trace, options.alignment);
+  const std::vector<BlockIndex> order = sorted_by(packing, SortKey::kLifetime);
+  const std::vector<BlockIndex> blocks = nested(packing, order);
+  Placement placement =
+      first_placement(packing, deadline, kName, [&](const Deadline& limit, Placement& out) {
+        SkylinePacker packer(packing);
+        packer.set_deadline(limit);
+        return packer.pack(order, kMaxAddress, out, nullptr, blocks);
+      });
+  Plan plan = to_plan(packing, std::move(placement), kName, options);
+  if (!plan.out_of_time) plan.preplaced_blocks = blocks.size();
+  return plan;
 }
 
 }  // namespace skyline

@@ -27,9 +27,10 @@ class SkylinePacker {
 
   // Places the blocks; those first in `order` rank best. Returns false, with `out` undefined, as
   // soon as a block would end above `limit`, or soon after the deadline. Clears and fills `log`
-  // unless it is null, in O(n²).
+  // unless it is null, in O(n²). The blocks of `pyramid` come first, one on top of the other; each
+  // lives within the ticks of the one before and has bytes.
   bool pack(const std::vector<BlockIndex>& order, std::uint64_t limit, Placement& out,
-            BestFitLog* log = nullptr);
+            BestFitLog* log = nullptr, std::span<const BlockIndex> pyramid = {});
 
  private:
   using LineIndex = std::uint32_t;
@@ -47,7 +48,8 @@ class SkylinePacker {
     LineIndex line;
   };
 
-  void start(std::size_t blocks);
+  void start(std::size_t blocks, const Placement& placed, std::span<const BlockIndex> pyramid);
+  bool place_pyramid(std::span<const BlockIndex> pyramid, std::uint64_t limit, Placement& out);
   LineIndex lowest_line();
   void queue(LineIndex line);
   LineIndex add_line_after(LineIndex before, const Line& line);
@@ -73,5 +75,12 @@ class SkylinePacker {
 Plan best_fit(const Trace& trace, const PlanOptions& options);
 Plan best_fit_by_size(const Trace& trace, const PlanOptions& options);
 Plan best_fit_by_area(const Trace& trace, const PlanOptions& options);
+
+// OLLA's placement in advance (section 4), then best_fit() on top of it. In a training step, what
+// forward computes first is freed last, so blocks that reach from forward to backward are nested
+// like the steps of a pyramid. They go to the bottom, the longest-lived first: each is the
+// longest-lived of those that live within the ticks of the one before. Uses no gaps and keeps no
+// fixed offsets. The plan says how many blocks it placed so.
+Plan pyramid(const Trace& trace, const PlanOptions& options);
 
 }  // namespace skyline

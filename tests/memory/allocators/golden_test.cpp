@@ -124,6 +124,7 @@ std::vector<GoldenRow> golden_rows() {
       {"best-fit-pool", 268435456, 134217728, 8565760, 34407424},
       {"caching", 268435456, 134217728, 23068672, 44040192},
       {"bfc", 268435456, 134217728, 18874368, 67108864},
+      {"stitched", 134217728, 134217728, 12582912, 31457280},  // by hand: whole pages of 2 MiB
   };
   std::vector<GoldenRow> rows;
   for (const Column& column : kColumns) {

@@ -10,6 +10,7 @@
 #include "memory/allocators/caching_allocator.h"
 #include "memory/allocators/exact_pool.h"
 #include "memory/allocators/network_wise.h"
+#include "memory/allocators/stitched_allocator.h"
 #include "memory/planners/registry.h"
 #include "memory/session/arena.h"
 #include "memory/session/session.h"
@@ -42,6 +43,13 @@ template <bool growth>
 Chain bfc(Device& device) {
   Chain chain;
   chain.add<BfcAllocator>(device, BfcOptions{.growth = growth});
+  return chain;
+}
+
+template <std::size_t page_bytes>
+Chain stitched(Device& device) {
+  Chain chain;
+  chain.add<StitchedAllocator>(device, StitchedOptions{.page_bytes = page_bytes});
   return chain;
 }
 
@@ -141,6 +149,8 @@ constexpr ConformanceRow kRows[] = {
     {"Bfc", bfc<true>, BfcAllocator::kUnitBytes, true},
     {"BfcWithoutGrowth", bfc<false>, BfcAllocator::kUnitBytes, true},
     {"BfcLimited", limited_bfc, BfcAllocator::kUnitBytes, true},
+    {"Stitched", plain<StitchedAllocator>},
+    {"StitchedMiddlePages", stitched<std::size_t{64} << 10>},
     {"Statistics", adapted_pool<StatisticsAdaptor>},
     {"StatisticsTimed", timed_pool},
     {"Limit", limited_pool},

@@ -48,7 +48,8 @@ TEST_F(PlanCommands, PlanPrintsItsKeys) {
                                   {"fixed_blocks", 0},
                                   {"time_is_up", false},
                                   {"out_of_time", false},
-                                  {"solver", nullptr}}));
+                                  {"solver", nullptr},
+                                  {"preplaced_blocks", nullptr}}));
 }
 
 TEST_F(PlanCommands, PlanPrintsATableAndTheMap) {

@@ -71,6 +71,7 @@ constexpr GoldenRow kGolden[] = {
     {"best-fit-pool", 268435456, 134217728, 8565760, 34407424},
     {"caching", 268435456, 134217728, 23068672, 44040192},
     {"bfc", 268435456, 134217728, 18874368, 67108864},
+    {"stitched", 134217728, 134217728, 12582912, 31457280},
 };
 
 TEST_F(ReplayCommand, ReproducesTheGoldenVectors) {

@@ -67,7 +67,7 @@ TEST_F(ReplayRecordings, OneLineSaysWhoMergesStreams) {
   const Outcome several = replay(events_on_streams(3), {"--plan-limit", "0"});
   EXPECT_THAT(several.messages,
               HasSubstr("the recording has 3 streams and 0 private pools; merged by network-wise, "
-                        "exact-pool, best-fit-pool, bfc, planned\n"));
+                        "exact-pool, best-fit-pool, bfc, stitched, planned\n"));
   EXPECT_EQ(replay(events_on_streams(3), {"--plan-limit", "0", "--allocator", "caching"}).messages,
             "");
   EXPECT_THAT(replay(events_on_streams(3), {"--allocator", "caching"}).messages,

@@ -56,6 +56,7 @@ TEST(MemoryOptionsTest, EveryFlagChangesWhatItsAllocatorDoes) {
       {"caching", {"--roundup-power2-divisions", "2"}},
       {"bfc", {"--bfc-limit", "90MiB"}},
       {"bfc", {"--no-bfc-growth"}},
+      {"stitched", {"--page-size", "64KiB"}},
   };
   for (const auto& [allocator, words] : cases) {
     SCOPED_TRACE(words.front());

@@ -68,6 +68,24 @@ TEST(BestFit, LiftsIntoBothNeighboursWhenTheyAreEquallyHigh) {
   EXPECT_EQ(moves(log), expected);
 }
 
+// A, B, C and D are nested; E and F stick out of C, so they go beside it, on B and A.
+TEST(Pyramid, PlacesNestedBlocksAtTheBottomAndTheRestByBestFit) {
+  const Trace trace{.blocks = {{0, 10, 4}, {1, 9, 3}, {2, 8, 2}, {3, 4, 5}, {8, 10, 1}, {0, 2, 2}}};
+  const Plan plan = pyramid(trace, {.alignment = 1});
+  EXPECT_EQ(plan.offsets, (std::vector<std::uint64_t>{0, 4, 7, 9, 7, 7}));
+  EXPECT_EQ(plan.peak, 14u);
+  EXPECT_TRUE(plan.proved_optimal);
+  EXPECT_EQ(plan.preplaced_blocks, 4u);
+}
+
+TEST(Pyramid, BeginsWithTheLongestLivedBlock) {
+  const Trace trace{.blocks = {{0, 4, 3}, {2, 8, 1}, {6, 9, 3}}};
+  const Plan found = pyramid(trace, {.alignment = 1});
+  EXPECT_EQ(found.offsets, (std::vector<std::uint64_t>{1, 0, 1}));
+  EXPECT_EQ(found.preplaced_blocks, 1u);
+  EXPECT_FALSE(best_fit(trace, {.alignment = 1}).preplaced_blocks);
+}
+
 TEST(BestFit, ChoosesTheLeftmostOfEqualLines) {
   const Trace trace{.blocks = {{3, 7, 5}, {0, 1, 1}, {8, 10, 1}}};
   BestFitLog log;
