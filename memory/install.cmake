@@ -32,7 +32,7 @@ function(install_part component)
 endfunction()
 
 install_part(memory TARGETS skyline_memory skyline_budget HEADERS
-  alignment.h allocator.h errors.h plan.h step_graph.h tag.h trace.h validator.h
+  alignment.h allocator.h errors.h plan.h solver_report.h step_graph.h tag.h trace.h validator.h
   device/device.h device/devices.h device/out_of_memory.h
   allocators/account.h allocators/allocators.h
   adaptors/adaptor.h adaptors/checking_adaptors.h adaptors/observing_adaptors.h
@@ -40,8 +40,7 @@ install_part(memory TARGETS skyline_memory skyline_budget HEADERS
   session/session.h session/session_event.h
   order/certificate.h order/order.h
   budget/budget_curve.h budget/budget_problem.h
-  replay/live_events.h replay/trace_replay.h
-  solvers/solver_report.h)
+  replay/live_events.h replay/trace_replay.h)
 if(SKYLINE_HAS_formats)
   install_part(formats TARGETS skyline_formats HEADERS
     formats/graph_file.h formats/open_events.h formats/order_file.h formats/sink.h

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/solvers/solver_report.h"
+#include "memory/solver_report.h"
 #include "memory/trace.h"
 
 namespace skyline {

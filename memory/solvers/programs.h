@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "memory/solvers/solver_report.h"
+#include "memory/solver_report.h"
 
 namespace skyline {
 

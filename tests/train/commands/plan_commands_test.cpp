@@ -408,6 +408,14 @@ TEST_F(PlanCommands, TellsWhatTheSolverSays) {
   EXPECT_TRUE(skyline_program({"plan", trace_, "--json"}).json()["solver"].is_null());
 }
 
+TEST_F(PlanCommands, TellsWhatThePyramidPlacedInAdvance) {
+  const std::vector<std::string> words = {"plan", trace_, "--planner", "pyramid"};
+  EXPECT_THAT(skyline_program(words).output, HasSubstr("pre-placed   2 of 5 blocks, 40.00 %\n"));
+  EXPECT_EQ(skyline_program({"plan", trace_, "--planner", "pyramid", "--json"})
+                .json()["preplaced_blocks"],
+            2);
+}
+
 TEST_F(PlanCommands, WritesTheProgramForOtherSolvers) {
   const std::string lp = path("p.lp"), mps = path("p.mps");
   const Outcome outcome = skyline_program({"plan", trace_, "--write-lp", lp});
