@@ -367,4 +367,15 @@ OrderAnswer order_like_xla(const StepGraph& graph, const OrderOptions& options) 
                      "xla");
 }
 
+OrderAnswer order_like_tensorflow(const StepGraph& graph, const OrderOptions& options) {
+  const OrderProblem problem = order_problem(graph, options);
+  ReadyOps ready(problem);
+  std::vector<OpId> queue = ready.ready_at_first();
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    const std::vector<OpId>& next = ready.run(queue[i]).ready;
+    queue.insert(queue.end(), next.begin(), next.end());
+  }
+  return best_answer(problem, std::array{queue}, "tensorflow");
+}
+
 }  // namespace skyline

@@ -1,4 +1,4 @@
-// The orders that compilers try, as baselines: those of PyTorch Inductor and of XLA.
+// The orders of others, as baselines: those that PyTorch Inductor and XLA try, and TensorFlow's.
 #pragma once
 
 #include <cstdint>
@@ -73,5 +73,10 @@ OrderAnswer order_like_inductor(const StepGraph& graph, const OrderOptions& opti
 // - post-order: depth first with the needs in the program's order.
 // Unlike Inductor's, it has no order of a program to fall back on.
 OrderAnswer order_like_xla(const StepGraph& graph, const OrderOptions& options);
+
+// The order of TensorFlow's executor with one thread: a queue of ready ops, first come, first
+// served. An op enters once all that it needs has run; of several at once, the program's first. It
+// does not look at bytes. O(size). Source: OLLA, section 2, on TensorFlow's scheduler.
+OrderAnswer order_like_tensorflow(const StepGraph& graph, const OrderOptions& options);
 
 }  // namespace skyline

@@ -26,6 +26,8 @@ constexpr OrderEntry kAlgorithms[] = {
     {"inductor", "the best of PyTorch Inductor's: least peak, breadth and depth first, program",
      order_like_inductor},
     {"xla", "the best of XLA's: list, depth first, post-order", order_like_xla},
+    {"tensorflow", "TensorFlow's queue of ready ops: first come, first served",
+     order_like_tensorflow},
 };
 
 const OrderEntry& find_algorithm(OrderTable table, std::string_view name) {

@@ -24,7 +24,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr const char* kBaselines[] = {"program", "early", "late", "inductor", "xla"};
+constexpr const char* kBaselines[] = {"program", "early", "late", "inductor", "xla", "tensorflow"};
 
 // An op of a small graph: it reads the outputs of others and writes one value.
 struct SmallOp {
@@ -142,6 +142,12 @@ TEST(EarlyUpdates, WriteOnlyWhatIsResident) {
   graph.values.push_back({.bytes = 50, .resident = true, .storage = 3});
   graph.ops[2].outputs = {3};
   EXPECT_THAT(early_sequence(order_problem(graph, {})), ElementsAre(0, 2, 1));
+}
+
+// Ops 0 and 2 are ready at first; 0 makes 1 ready, 2 makes 4, and 1 makes 3.
+TEST(TensorFlow, ServesReadyOpsFirstComeFirstServed) {
+  const StepGraph graph = graph_of({{{}, 1}, {{0}, 1}, {{}, 1}, {{1}, 1}, {{2}, 1}});
+  EXPECT_THAT(order(graph, "tensorflow").order, ElementsAre(0, 2, 1, 4, 3));
 }
 
 // Two kept products of a tied weight and their sum around layers whose gradients are kept. Each
