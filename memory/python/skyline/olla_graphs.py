@@ -62,21 +62,19 @@ class Step:
 
     # Forward ops. Each returns its output; sizes are in bytes.
 
-    def pointwise(self, name, x, reads):
-        """reads: whether the gradient reads the op's "input" or "output"."""
-        (y,) = self.op(name, [x], [self.bytes(x)])
-        self.tape.append((y, lambda g: self.back(f"{name}_bwd", [g, x if reads == "input" else y], x)))
-        return y
+    def unary(self, name, x, sizes, reads):
+        """reads: what its gradient reads, of "input", "output" and "state", the second output."""
+        outputs = self.op(name, [x], sizes)
+        values = {"input": x, "output": outputs[0], "state": outputs[-1]}
+        self.tape.append((outputs[0], lambda g: self.back(
+            f"{name}_bwd", [g, *(values[value] for value in reads)], x)))
+        return outputs[0]
+
+    def pointwise(self, name, x, read):
+        return self.unary(name, x, [self.bytes(x)], [read])
 
     def dropout(self, x):
-        y, mask = self.op("dropout", [x], [self.bytes(x), self.bytes(x) // FLOAT * MASK])
-        self.tape.append((y, lambda g: self.back("dropout_bwd", [g, mask], x)))
-        return y
-
-    def maxpool(self, x, size):
-        y, places = self.op("maxpool", [x], [size, size // FLOAT * INDEX])
-        self.tape.append((y, lambda g: self.back("maxpool_bwd", [g, x, places], x)))
-        return y
+        return self.unary("dropout", x, [self.bytes(x), self.bytes(x) // FLOAT * MASK], ["state"])
 
     def normalized(self, name, x, state, weights):
         """bn and ln: their gradient is that of the weights, too."""
@@ -103,11 +101,6 @@ class Step:
                 self.back(f"{name}_dX", [g], x)
             self.weights += zip(gradients, [reader, None])
         self.tape.append((y, backward))
-        return y
-
-    def reshaped(self, name, x, size):
-        (y,) = self.op(name, [x], [size])
-        self.tape.append((y, lambda g: self.back(f"{name}_bwd", [g], x)))
         return y
 
     def product(self, a, b, size):
@@ -201,8 +194,9 @@ class CnnStep(torch.fx.Interpreter):
                                               FLOAT * layer.bias.numel()),
             "ReLU": lambda x: step.pointwise("relu", x, "output"),
             "ReLU6": lambda x: step.pointwise("relu6", x, "input"),
-            "MaxPool2d": lambda x: step.maxpool(x, size),
-            "AdaptiveAvgPool2d": lambda x: step.reshaped("avgpool", x, size),
+            "MaxPool2d": lambda x: step.unary("maxpool", x, [size, size // FLOAT * INDEX],
+                                               ["input", "state"]),
+            "AdaptiveAvgPool2d": lambda x: step.unary("avgpool", x, [size], []),
             "Dropout": step.dropout,
             "add": step.sum,
             "cat": lambda *parts: step.cat(list(parts)),
@@ -226,12 +220,12 @@ def cnn_text(network, batch):
 
 
 class TransformerStep:
-    """The blocks of a transformer: words, layers, the width of a layer and of its inner one."""
+    """The parts of a transformer over some words; `inner` is the width of its dense layers."""
 
-    def __init__(self, words, vocabulary, width, inner, heads):
+    def __init__(self, config, words, inner):
         self.step = Step()
-        self.words, self.vocabulary = words, vocabulary
-        self.width, self.inner, self.heads = width, inner, heads
+        self.words, self.vocabulary, self.width = words, config.vocab_size, config.hidden_size
+        self.inner, self.heads = inner, config.num_attention_heads
         self.parameters = 0
 
     def embedding(self):
@@ -269,8 +263,7 @@ class TransformerStep:
 def bert_text():
     """Normalizes behind each sum."""
     config = transformers.RobertaConfig()
-    step = TransformerStep(256, config.vocab_size, config.hidden_size, config.intermediate_size,
-                           config.num_attention_heads)
+    step = TransformerStep(config, 256, config.intermediate_size)
     x = step.step.dropout(step.norm(step.embedding()))
     for _ in range(config.num_hidden_layers):
         for part in (step.attention, step.dense):
@@ -281,8 +274,7 @@ def bert_text():
 def opt_text():
     """Normalizes in front of each part."""
     config = transformers.OPTConfig()
-    step = TransformerStep(config.max_position_embeddings - 1, config.vocab_size,
-                           config.hidden_size, config.ffn_dim, config.num_attention_heads)
+    step = TransformerStep(config, config.max_position_embeddings - 1, config.ffn_dim)
     x = step.step.dropout(step.embedding())
     for _ in range(config.num_hidden_layers):
         for part in (step.attention, step.dense):
