@@ -10,6 +10,8 @@
 #include "memory/order/compiler_orders.h"
 #include "memory/order/optimal_order.h"
 #include "memory/order/order_checker.h"
+#include "memory/order/placed_order.h"
+#include "memory/validator.h"
 
 namespace skyline {
 namespace {
@@ -37,6 +39,13 @@ const OrderEntry& find_algorithm(OrderTable table, std::string_view name) {
   throw std::invalid_argument(fmt::format("unknown order algorithm \"{}\"", name));
 }
 
+void check_plan(const StepGraph& graph, const OrderAnswer& found, const OrderOptions& options) {
+  const Validity verdict = validate(trace_of_order(graph, found.order, options), found.joint->plan);
+  if (verdict.valid) return;
+  throw std::logic_error(
+      fmt::format("algorithm {} returned an invalid plan: {}", found.algorithm, verdict.reason));
+}
+
 }  // namespace
 
 double OrderAnswer::gap() const noexcept {
@@ -58,6 +67,7 @@ OrderAnswer order(const StepGraph& graph, std::string_view algorithm, const Orde
     throw std::logic_error(
         fmt::format("algorithm {} returned an invalid order: {}", algorithm, verdict.reason));
   }
+  if (found.joint) check_plan(graph, found, options);
   return found;
 }
 

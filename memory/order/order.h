@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/order/certificate.h"
+#include "memory/plan.h"
 #include "memory/step_graph.h"
 
 namespace skyline {
@@ -25,6 +26,13 @@ struct OrderOptions {
   const std::stop_source* stop = nullptr;
 };
 
+// The plan of an algorithm that orders and places at once.
+struct JointPlan {
+  Plan plan;                      // of the order's trace (see trace_of_order())
+  std::uint64_t lower_bound = 0;  // bytes: no order has a plan with a lower peak
+  std::uint64_t least_peak = 0;   // bytes: of the best order known, whatever its plan needs
+};
+
 // A sequence of a step graph's ops and what is known about it. All bytes are without those of
 // resident values.
 struct OrderAnswer {
@@ -38,7 +46,8 @@ struct OrderAnswer {
   std::uint64_t states = 0;  // visited by the search
   std::uint64_t flows = 0;   // maximum flows computed
   double seconds = 0;
-  std::string algorithm;  // e.g. "optimal"
+  std::string algorithm;                // e.g. "optimal"
+  std::optional<JointPlan> joint = {};  // unset: the algorithm places nothing
 
   // Returns (peak - lower bound) / lower bound; 0 if both are 0, infinity if only the bound is.
   double gap() const noexcept;
@@ -61,9 +70,9 @@ inline constexpr std::string_view kDefaultOrder = "optimal";
 // solver.
 OrderTable order_algorithms();
 
-// Runs the algorithm called `algorithm` in `table`, then always the checker; measures the seconds.
-// Throws std::invalid_argument for an unknown name, GraphError for an unsound graph,
-// std::logic_error if the checker rejects the answer.
+// Runs the algorithm called `algorithm` in `table`, then always the checker, and the validator on a
+// joint plan; measures the seconds. Throws std::invalid_argument for an unknown name, GraphError
+// for an unsound graph, std::logic_error if a checker rejects the answer.
 OrderAnswer order(const StepGraph& graph, std::string_view algorithm = kDefaultOrder,
                   const OrderOptions& options = {}, OrderTable table = order_algorithms());
 

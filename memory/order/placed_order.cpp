@@ -36,8 +36,10 @@ class PlacedOrderSearch {
         options_(options),
         problem_(order_problem(graph, options)),
         deadline_(deadline) {
-    best_.least_peak = first.peak;
-    best_.plan = place(first.order);
+    best_.least_peak = first.joint ? first.joint->least_peak : first.peak;
+    best_.lower_bound = first.joint ? first.joint->lower_bound : first.lower_bound;
+    best_.plan = first.joint ? first.joint->plan : place(first.order);
+    placed_.insert(first.order);
     best_.order = std::move(first);
   }
 
@@ -66,6 +68,7 @@ class PlacedOrderSearch {
   void offer(const std::vector<OpId>& order, std::uint64_t level) {
     const std::uint64_t peak = order_peak(problem_, order);
     if (over() || peak > level || placed_.contains(order)) return;
+    placed_.insert(order);
     Plan plan = place(order);
     if (plan.peak >= best_.plan.peak) return;
     best_.plan = std::move(plan);
@@ -115,8 +118,7 @@ class PlacedOrderSearch {
     return std::ranges::binary_search(problem_.ops[op].predecessors, other);
   }
 
-  Plan place(const std::vector<OpId>& order) {
-    placed_.insert(order);
+  Plan place(const std::vector<OpId>& order) const {
     const Trace trace = trace_of_order(graph_, order, options_);
     const bool large = trace.size() > kMostRequestsForDefaultPlanner;
     return plan(trace, large ? "best-fit" : kDefaultPlanner,

@@ -30,14 +30,15 @@ struct PlacedOrder {
   // Bytes: the peak of the algorithm's order. If order.peak is higher, that order's plan is too.
   std::uint64_t least_peak = 0;
   std::size_t orders_placed = 0;
+  // Bytes: no order has a plan with a lower peak. The bound of all orders bounds their plans, too.
+  std::uint64_t lower_bound = 0;
 
-  // No order has a plan with a lower peak, because the bound of all orders bounds their plans, too.
-  bool jointly_optimal() const { return plan.peak == order.lower_bound; }
+  bool jointly_optimal() const { return plan.peak == lower_bound; }
 };
 
-// Runs order() and places its order with the default planner. If the plan needs more than the
-// order, and the algorithm is `optimal`, places other orders and keeps the one with the lowest
-// plan, of ties the first:
+// Runs order() and places its order with the default planner, unless the algorithm did. If the plan
+// needs more than the order, and the algorithm is `optimal`, places other orders and keeps the one
+// with the lowest plan, of ties the first:
 // 1. Orders that peak no higher: those of the other algorithms, then those that random moves of ops
 //    lead to, always the same.
 // 2. The same, for orders that peak higher but still below the best plan.

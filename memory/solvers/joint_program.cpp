@@ -1,45 +1,64 @@
 #include "memory/solvers/joint_program.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <stdexcept>
+#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "memory/order/baselines.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/placed_order.h"
-#include "memory/planners/registry.h"
+#include "memory/planners/holes/hole_packer.h"
+#include "memory/planners/search.h"
 #include "memory/solvers/order_program.h"
-#include "memory/solvers/pair_programs.h"
-#include "memory/solvers/solvers.h"
-#include "memory/validator.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::string_view kName = "olla-joint";
-constexpr OrderModelLimits kLimits{.ops = 8, .units = 1 << 16};
-constexpr PairModelLimits kTraceLimits{.blocks = 1000, .pairs = 20000};  // never reached by 8 ops
-constexpr int kNodesWithoutTimeLimit = 200000;
+// Addresses of 2^16 units, too, are off by less than half a unit: 2^16 × 1e-7 = 0.007.
+constexpr OrderModelLimits kLimits{.ops = 64, .units = 1 << 16};
+// Without a time limit: 8 ops get some 16,000 nodes, 20 ops 2,500, which takes a minute or two.
+constexpr std::size_t kNodesTimesSquaredOps = 1'000'000;
+constexpr double kShareForSearch = 0.25;  // of the time
 
 using Terms = IntegerProgram::Terms;
 
-// An address for each value and each op's workspace, on top of an OrderModel. Blocks are numbered:
-// first the values, then the workspaces by op.
+// The blocks that an order requests. Blocks are numbered: first the values, then the workspaces by
+// op.
+struct Requests {
+  std::vector<std::size_t> blocks;  // by request
+  std::vector<std::size_t> homes;   // by block: the block that was requested for it
+
+  Requests(const OrderProblem& problem, std::span<const OpId> order)
+      : homes(problem.values.size() + problem.ops.size()) {
+    std::iota(homes.begin(), homes.end(), std::size_t{0});
+    OrderWalk walk(problem);
+    for (const OpId op : order) {
+      const OrderProblem::Op& run = problem.ops[op];
+      UsedPairs used;
+      for (const OrderProblem::Pair& pair : run.in_place) {
+        if (walk.readers_left(pair.input) == 1 && used.take(pair.input, pair.output))
+          homes[pair.output] = homes[pair.input];
+      }
+      for (const std::uint32_t output : run.outputs) {
+        if (problem.values[output].bytes > 0 && homes[output] == output) blocks.push_back(output);
+      }
+      if (run.workspace_bytes > 0) blocks.push_back(problem.values.size() + op);
+      walk.run(op);
+    }
+  }
+};
+
+// An address for each block, on top of an OrderModel.
 class Addresses {
  public:
   // Some order has a plan of `most` bytes, and none has one below `least`.
   Addresses(OrderModel& model, std::uint64_t least, std::uint64_t most)
       : model_(model), problem_(model.problem()), most_(model.units(most)) {
-    const int peak = program().add_whole_column(model_.units(least), most_, 1);
-    model_.bound_bytes(peak);
+    peak_ = model_.add_peak(least, most);
     for (std::size_t block = 0; block < blocks(); ++block) {
       addresses_.push_back(program().add_column(0, most_ - size(block)));
-      program().add_row(Terms{{addresses_[block], 1}, {peak, -1}}, -size(block));
+      program().add_row(Terms{{addresses_[block], 1}, {peak_, -1}}, -size(block));
     }
     for (std::size_t i = 0; i < blocks(); ++i) {
       for (std::size_t j = i + 1; j < blocks(); ++j) separate(i, j);
@@ -47,69 +66,161 @@ class Addresses {
     for (OpId op = 0; op < problem_.ops.size(); ++op) {
       for (std::size_t pair = 0; pair < problem_.ops[op].in_place.size(); ++pair) join(op, pair);
     }
+    if (blocks() > 0) keep_low(largest());
+  }
+
+  // Gives CBC an order and its plan to begin with.
+  void start_from(std::span<const OpId> order, const Plan& plan) {
+    model_.start_from(order, peak_, plan.peak);
+    const Requests requests(problem_, order);
+    std::vector<std::uint64_t> offsets(blocks());
+    for (std::size_t k = 0; k < requests.blocks.size(); ++k) {
+      offsets[requests.blocks[k]] = plan.offsets[k];
+    }
+    const std::size_t low = requests.homes[largest()];
+    if (2 * offsets[low] + bytes(low) > plan.peak) {
+      for (std::size_t block = 0; block < blocks(); ++block) {
+        offsets[block] = plan.peak - offsets[block] - bytes(block);
+      }
+    }
+    for (const Separation& pair : separations_) {
+      const std::uint64_t i = offsets[requests.homes[pair.i]], j = offsets[requests.homes[pair.j]];
+      const bool below = i + bytes(pair.i) <= j, above = j + bytes(pair.j) <= i;
+      program().start_column(pair.below, below ? 1 : 0);
+      if (pair.above != pair.below) program().start_column(pair.above, above ? 1 : 0);
+    }
   }
 
   // Returns the solution's addresses in units, in the sequence of the order's requests.
-  std::vector<double> by_request(const std::vector<OpId>& order) const {
+  std::vector<double> by_request(std::span<const OpId> order) const {
     std::vector<double> found;
-    const auto add = [&](std::size_t block) {
+    for (const std::size_t block : Requests(problem_, order).blocks) {
       found.push_back(model_.program().solution()[static_cast<std::size_t>(addresses_[block])]);
-    };
-    for (const OpId op : order) {
-      for (const std::uint32_t output : problem_.ops[op].outputs) {
-        if (size(output) > 0 && !written_in_place(op, output)) add(output);
-      }
-      if (problem_.ops[op].workspace_bytes > 0) add(workspace_of(op));
     }
     return found;
   }
 
  private:
+  // One of two blocks lies above the other: columns that say which; one column if one of both
+  // must.
+  struct Separation {
+    std::size_t i, j;
+    int below, above;
+  };
+  // The steps at which a block may be alive, and between which ops.
+  struct Life {
+    OpId born;
+    std::vector<OpId> ends;  // one of them is the last; empty: the end of the step
+    std::size_t first, last;
+  };
+
   IntegerProgram& program() { return model_.program(); }
   std::size_t blocks() const { return problem_.values.size() + problem_.ops.size(); }
-  std::size_t workspace_of(OpId op) const { return problem_.values.size() + op; }
+  bool is_value(std::size_t block) const { return block < problem_.values.size(); }
+  OpId op_of(std::size_t workspace) const {
+    return static_cast<OpId>(workspace - problem_.values.size());
+  }
 
-  double size(std::size_t block) const {
-    const std::size_t values = problem_.values.size();
-    return model_.units(block < values ? problem_.values[block].bytes
-                                       : problem_.ops[block - values].workspace_bytes);
+  std::uint64_t bytes(std::size_t block) const {
+    return is_value(block) ? problem_.values[block].bytes
+                           : problem_.ops[op_of(block)].workspace_bytes;
+  }
+  double size(std::size_t block) const { return model_.units(bytes(block)); }
+
+  Life life_of(std::size_t block) const {
+    Life life{.born = is_value(block) ? problem_.values[block].producer : op_of(block)};
+    life.first = model_.first_step(life.born);
+    life.last = model_.steps() - 1;
+    if (is_value(block)) {
+      if (problem_.values[block].kept) return life;
+      life.ends = model_.last_readers(static_cast<std::uint32_t>(block));
+    }
+    if (life.ends.empty()) life.ends.push_back(life.born);
+    life.last = 0;
+    for (const OpId op : life.ends) life.last = std::max(life.last, model_.last_step(op));
+    return life;
   }
 
   void add_alive(Terms& terms, std::size_t block, std::size_t step) const {
-    const std::size_t values = problem_.values.size();
-    if (block < values) {
+    if (is_value(block)) {
       model_.add_alive(terms, static_cast<std::uint32_t>(block), step, 1);
     } else {
-      model_.add_run(terms, static_cast<OpId>(block - values), step, 1);
+      model_.add_run(terms, op_of(block), step, 1);
     }
+  }
+
+  // True if the first dies before the second is requested, in every order.
+  bool ends_before(const Life& life, const Life& other) const {
+    return !life.ends.empty() &&
+           std::ranges::all_of(life.ends, [&](OpId op) { return model_.precedes(op, other.born); });
+  }
+
+  // True if the second is requested while the first is alive, in every order.
+  bool spans_birth(const Life& life, const Life& other) const {
+    const auto before = [this](OpId a, OpId b) { return a == b || model_.precedes(a, b); };
+    return before(life.born, other.born) &&
+           (life.ends.empty() ||
+            std::ranges::any_of(life.ends, [&](OpId op) { return before(other.born, op); }));
   }
 
   // One lies above the other if both are alive at a step, unless one is written over the other.
   void separate(std::size_t i, std::size_t j) {
     if (size(i) == 0 || size(j) == 0) return;
-    const int below = program().add_whole_column(0, 1), above = program().add_whole_column(0, 1);
+    const Life one = life_of(i), other = life_of(j);
+    if (ends_before(one, other) || ends_before(other, one)) return;
+    const bool meet = !may_share(i, j) && (spans_birth(one, other) || spans_birth(other, one));
+    const int below = program().add_whole_column(0, 1);
+    const int above = meet ? below : program().add_whole_column(0, 1);
+    separations_.push_back({i, j, below, above});
     const int a = addresses_[i], b = addresses_[j];
     program().add_row(Terms{{a, 1}, {b, -1}, {below, most_}}, most_ - size(i));
+    if (meet) return program().add_row(Terms{{b, 1}, {a, -1}, {below, -most_}}, -size(j));
     program().add_row(Terms{{b, 1}, {a, -1}, {above, most_}}, most_ - size(j));
-    for (std::size_t step = 0; step < model_.steps(); ++step) {
-      Terms meet = {{below, -1}, {above, -1}};
-      add_alive(meet, i, step);
-      add_alive(meet, j, step);
-      subtract_in_place(meet, i, j, step);
-      program().add_row(meet, 1);
+    program().add_row(Terms{{below, 1}, {above, 1}}, 1);
+    const std::size_t last = std::min(one.last, other.last);
+    for (std::size_t step = std::max(one.first, other.first); step <= last; ++step) {
+      Terms both = {{below, -1}, {above, -1}};
+      add_alive(both, i, step);
+      add_alive(both, j, step);
+      subtract_in_place(both, i, j, step);
+      program().add_row(both, 1);
     }
   }
 
-  void subtract_in_place(Terms& terms, std::size_t i, std::size_t j, std::size_t step) const {
+  std::size_t largest() const {
+    std::size_t most = 0;
+    for (std::size_t block = 1; block < blocks(); ++block) {
+      if (bytes(block) > bytes(most)) most = block;
+    }
+    return most;
+  }
+
+  // Keeps the block in the lower half: a plan upside down is a plan, too.
+  void keep_low(std::size_t block) {
+    program().add_row(Terms{{addresses_[block], 2}, {peak_, -1}}, -size(block));
+  }
+
+  // Calls `take` with each op and pair that may write one of both blocks over the other.
+  template <typename Take>
+  void for_each_sharing(std::size_t i, std::size_t j, Take take) const {
     for (OpId op = 0; op < problem_.ops.size(); ++op) {
       const std::vector<OrderProblem::Pair>& pairs = problem_.ops[op].in_place;
       for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
         const std::size_t input = pairs[pair].input, output = pairs[pair].output;
-        if (std::minmax(input, output) == std::minmax(i, j)) {
-          model_.add_in_place(terms, op, pair, step, -1);
-        }
+        if (std::minmax(input, output) == std::minmax(i, j)) take(op, pair);
       }
     }
+  }
+
+  bool may_share(std::size_t i, std::size_t j) const {
+    bool may = false;
+    for_each_sharing(i, j, [&may](OpId, std::size_t) { may = true; });
+    return may;
+  }
+
+  void subtract_in_place(Terms& terms, std::size_t i, std::size_t j, std::size_t step) const {
+    for_each_sharing(
+        i, j, [&](OpId op, std::size_t pair) { model_.add_in_place(terms, op, pair, step, -1); });
   }
 
   // The output has the input's address if it is written over it.
@@ -125,86 +236,65 @@ class Addresses {
     }
   }
 
-  bool written_in_place(OpId op, std::uint32_t output) const {
-    const std::vector<OrderProblem::Pair>& pairs = problem_.ops[op].in_place;
-    for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
-      if (pairs[pair].output == output && model_.in_place(op, pair)) return true;
-    }
-    return false;
-  }
-
   OrderModel& model_;
   const OrderProblem& problem_;
   const double most_;           // units
+  int peak_ = 0;                // column
   std::vector<int> addresses_;  // columns, by block
+  std::vector<Separation> separations_;
 };
 
-// CBC's answer. Without one, the order is the program's and there are no addresses.
-struct Solution {
-  std::vector<OpId> order;
-  std::vector<double> addresses = {};              // in units, by request
-  std::optional<std::uint64_t> proved_bytes = {};  // the least peak address of all orders
-};
-
-// No plan is below `least` bytes; the program's order has one of `most`.
-Solution solve(const OrderProblem& problem, std::uint64_t least, std::uint64_t most,
-               const OrderOptions& options) {
-  Solution found{.order = program_sequence(problem)};
-  OrderModel model(problem, kName, kLimits);
-  if (options.time_limit_seconds.value_or(1) <= 0 || most == 0) return found;
-  const Addresses addresses(model, least, most);
-  IntegerProgram& program = model.program();
-  program.limit(options.time_limit_seconds, kNodesWithoutTimeLimit);
-  program.solve();
-  if (program.solution().empty()) return found;
-  found.order = model.order();
-  found.addresses = addresses.by_request(found.order);
-  if (program.proved_optimal()) found.proved_bytes = model.bytes(program.cost());
-  return found;
+// Places the blocks of a trace in the sequence of these addresses, each as low as it goes.
+Plan placed_by(const Trace& trace, const std::vector<double>& addresses, std::uint64_t alignment) {
+  const Packing packing(trace, alignment);
+  std::vector<BlockIndex> sequence(addresses.size());
+  std::iota(sequence.begin(), sequence.end(), BlockIndex{0});
+  std::ranges::stable_sort(sequence, {}, [&](BlockIndex block) { return addresses[block]; });
+  Placement placement;
+  require_addressable(HolePacker(packing).pack(sequence, kMaxAddress, placement), kName);
+  return to_plan(packing, std::move(placement), kName, {.alignment = alignment});
 }
 
-// As in `mip`, the addresses only give the sequence in which blocks are placed, each as low as it
-// goes, so that CBC's rounding does no harm.
-Plan place(const Trace& trace, const Solution& solution, const PlanOptions& options) {
-  const Packing packing(trace, options.alignment);
-  PairModel pairs(packing, kName, kTraceLimits);
-  if (!solution.addresses.empty()) pairs.offer(solution.addresses);
-  if (solution.proved_bytes) pairs.prove(pairs.to_units(*solution.proved_bytes));
-  return pairs.plan(options);
+// Solves the program, begun with `found`, and puts into it what the program improves or proves.
+void solve(const StepGraph& graph, const OrderOptions& options, OrderModel& model,
+           const Deadline& deadline, OrderAnswer& found) {
+  JointPlan& joint = *found.joint;
+  Addresses addresses(model, joint.lower_bound, joint.plan.peak);
+  addresses.start_from(found.order, joint.plan);
+  if (joint.lower_bound == joint.plan.peak) model.program().only_check_start();
+  const std::size_t nodes = kNodesTimesSquaredOps / (model.steps() * model.steps());
+  model.program().limit(deadline.seconds_left(), static_cast<int>(nodes));
+  joint.lower_bound = std::max(joint.lower_bound, model.solve());
+  const std::vector<OpId> order = model.order();
+  if (order.empty()) return;
+  const Trace trace = trace_of_order(graph, order, options);
+  Plan plan = placed_by(trace, addresses.by_request(order), options.alignment);
+  if (plan.peak > joint.plan.peak) return;
+  joint.plan = std::move(plan);
+  found.order = order;
+  found.peak = order_peak(model.problem(), order);
 }
 
 }  // namespace
 
-// A plan needs at least the least peak of all orders, so that is found first.
-JointSolution solve_joint_program(const StepGraph& graph, const OrderOptions& all_options) {
-  OrderOptions options = all_options;
-  if (options.time_limit_seconds) *options.time_limit_seconds /= 2;
-  const OrderProblem problem = order_problem(graph, options);
-  { const OrderModel refuses_large_graphs(problem, kName, kLimits); }
-  const std::vector<OpId> as_written = program_sequence(problem);
-  const PlanOptions plan_options{.alignment = options.alignment};
-  const Plan simple = plan(trace_of_order(graph, as_written, options), "best-fit", plan_options);
-  const Solution solution =
-      solve(problem, order_program(graph, options).lower_bound, simple.peak, options);
-  const Trace trace = trace_of_order(graph, solution.order, options);
-  JointSolution result{.order = best_answer(problem, std::array{solution.order}, kName),
-                       .plan = place(trace, solution, plan_options)};
-  const Validity verdict = validate(trace, result.plan);
-  if (!verdict.valid) {
-    throw std::logic_error(fmt::format("{} returned an invalid plan: {}", kName, verdict.reason));
-  }
-  return result;
-}
-
 OrderAnswer joint_program(const StepGraph& graph, const OrderOptions& options) {
-  return solve_joint_program(graph, options).order;
-}
-
-Plan location_program(const StepGraph& graph, std::span<const OpId> order,
-                      const OrderOptions& options) {
-  return plan(trace_of_order(graph, order, options), "mip",
-              {.alignment = options.alignment, .time_limit_seconds = options.time_limit_seconds},
-              all_planners());
+  const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
+  const OrderProblem problem = order_problem(graph, options);
+  OrderModel model(problem, kName, kLimits);
+  OrderOptions of_search = options;
+  if (of_search.time_limit_seconds) *of_search.time_limit_seconds *= kShareForSearch;
+  PlacedOrder first = order_and_place(graph, kDefaultOrder, of_search);
+  OrderAnswer found = std::move(first.order);
+  found.joint = {std::move(first.plan), found.lower_bound, first.least_peak};
+  found.algorithm = kName;
+  JointPlan& joint = *found.joint;
+  if (!passed(deadline) && joint.plan.peak > 0) solve(graph, options, model, deadline, found);
+  joint.lower_bound = std::min(joint.lower_bound, joint.plan.peak);
+  // Of this order no plan is lower either.
+  joint.plan.proved_bound = std::max(joint.plan.proved_bound, joint.lower_bound);
+  joint.plan.proved_optimal = joint.plan.peak == joint.plan.proved_bound;
+  found.proved_optimal = found.peak == found.lower_bound;
+  return found;
 }
 
 }  // namespace skyline

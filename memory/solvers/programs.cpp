@@ -126,6 +126,17 @@ void IntegerProgram::limit(const std::optional<double>& seconds, int nodes) {
 
 void IntegerProgram::stop_at_first_solution() { Cbc_setMaximumSolutions(model_.get(), 1); }
 
+void IntegerProgram::start_column(int column, double value) {
+  started_.push_back(column);
+  start_.push_back(value);
+}
+
+void IntegerProgram::only_check_start() {
+  for (const char* name : {"preprocess", "cuts", "heuristics"}) {
+    Cbc_setParameter(model_.get(), name, "off");
+  }
+}
+
 // Loads everything at once: CBC copies the whole program for each row or column added alone.
 void IntegerProgram::load() {
   const Matrix all = matrix();
@@ -133,6 +144,8 @@ void IntegerProgram::load() {
                   all.factors.data(), lowers().data(), uppers().data(), costs().data(),
                   row_lowers().data(), row_uppers().data());
   for (const int column : whole_) Cbc_setInteger(model_.get(), column);
+  if (started_.empty()) return;
+  Cbc_setMIPStartI(model_.get(), static_cast<int>(started_.size()), started_.data(), start_.data());
 }
 
 void IntegerProgram::solve() {
@@ -153,7 +166,9 @@ std::span<const double> IntegerProgram::solution() const {
 
 double IntegerProgram::cost() const { return Cbc_getObjValue(model_.get()); }
 
-double IntegerProgram::bound() const { return Cbc_getBestPossibleObjValue(model_.get()); }
+double IntegerProgram::bound() const {
+  return proved_optimal() ? cost() : Cbc_getBestPossibleObjValue(model_.get());
+}
 
 std::string IntegerProgram::status() const {
   if (proved_infeasible()) return "infeasible";

@@ -82,6 +82,10 @@ class IntegerProgram : public LinearModel {
   // linear programs, each of which may take seconds where there are ten thousand columns.
   void limit(const std::optional<double>& seconds, int nodes);
   void stop_at_first_solution();
+  // CBC begins with a solution that has this value in a whole column; give all of them, or none.
+  void start_column(int column, double value);
+  // CBC need not look for a better solution than the start: none can be.
+  void only_check_start();
 
   // Call once, after all else.
   void solve();
@@ -104,8 +108,10 @@ class IntegerProgram : public LinearModel {
 
   const std::unique_lock<std::mutex> alone_;
   const std::unique_ptr<void, DeleteModel> model_;
-  std::vector<int> whole_;
-  double seconds_ = 0;  // of solve()
+  std::vector<int> whole_;  // columns
+  std::vector<int> started_;
+  std::vector<double> start_;  // of the columns in started_
+  double seconds_ = 0;         // of solve()
 };
 
 }  // namespace skyline

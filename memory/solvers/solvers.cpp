@@ -16,9 +16,9 @@ constexpr PlannerEntry kSolverPlanners[] = {
 };
 
 constexpr OrderEntry kSolverOrders[] = {
-    {"olla-order", "OLLA's integer program for the order, solved by COIN-OR CBC; to 30 ops",
+    {"olla-order", "OLLA's integer program for the order, solved by COIN-OR CBC; to 256 ops",
      order_program},
-    {"olla-joint", "OLLA's integer program for order and addresses at once, by CBC; to 8 ops",
+    {"olla-joint", "OLLA's integer program for order and addresses at once, by CBC; to 64 ops",
      joint_program},
 };
 

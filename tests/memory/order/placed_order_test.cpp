@@ -8,7 +8,7 @@
 
 #include "memory/order/order_checker.h"
 #include "memory/random_inputs.h"
-#include "memory/solvers/joint_program.h"
+#include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 #include "tests/memory/order/exhaustive_placement.h"
 #include "tests/memory/order/step_graphs.h"
@@ -87,8 +87,8 @@ TEST(PlacedOrder, ReachesTheLeastOfMostOrdersThatAreHardToPlace) {
 TEST(PlacedOrder, EqualsTheJointProgram) {
   for (const std::uint64_t seed : seeds(20, kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(5);
-    const JointSolution joint = solve_joint_program(graph, {});
-    ASSERT_TRUE(joint.plan.proved_optimal) << "seed " << seed;
+    const PlacedOrder joint = order_and_place(graph, "olla-joint", {}, all_order_algorithms());
+    ASSERT_TRUE(joint.jointly_optimal()) << "seed " << seed;
     ASSERT_EQ(order_and_place(graph).plan.peak, joint.plan.peak) << "seed " << seed;
   }
 }
