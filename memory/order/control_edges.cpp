@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
+
+#include "memory/order/baselines.h"
+#include "memory/order/placed_order.h"
 
 namespace skyline {
 namespace {
@@ -76,6 +78,24 @@ void keep_forward_sequence(StepGraph& graph) {
     remove_repeated(op.after);
     if (op.phase == Phase::kForward) last = id;
   }
+}
+
+ForcedGraph force_early_updates(const StepGraph& graph, const OrderOptions& options) {
+  const OrderProblem problem = order_problem(graph, options);
+  ForcedGraph forced{.graph = {}, .sequence = early_sequence(problem)};
+  forced.graph = reordered(graph, forced.sequence);
+  std::vector<OpId> updates;
+  for (OpId id = 0; id < forced.sequence.size(); ++id) {
+    if (problem.ops[forced.sequence[id]].outputs.empty()) {
+      updates.push_back(id);
+      continue;
+    }
+    std::vector<OpId>& after = forced.graph.ops[id].after;
+    after.insert(after.end(), updates.begin(), updates.end());
+    remove_repeated(after);
+  }
+  forced.updates = updates.size();
+  return forced;
 }
 
 }  // namespace skyline

@@ -11,6 +11,7 @@
 #include "memory/formats/graph_file.h"
 #include "memory/order/baselines.h"
 #include "memory/order/compiler_orders.h"
+#include "memory/order/control_edges.h"
 #include "memory/order/greedy_order.h"
 #include "memory/order/order.h"
 #include "memory/order/order_checker.h"
@@ -142,6 +143,43 @@ TEST(EarlyUpdates, WriteOnlyWhatIsResident) {
   graph.values.push_back({.bytes = 50, .resident = true, .storage = 3});
   graph.ops[2].outputs = {3};
   EXPECT_THAT(early_sequence(order_problem(graph, {})), ElementsAre(0, 2, 1));
+}
+
+// Each update runs before whatever the order `early` runs after it, in any order of the forced
+// graph.
+TEST(ForcedUpdates, HoldForAnyAlgorithm) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    const StepGraph graph = RandomStepGraph(seed).draw(14);
+    const OrderProblem problem = order_problem(graph, {});
+    const ForcedGraph forced = force_early_updates(graph, {});
+    EXPECT_EQ(forced.sequence, early_sequence(problem));
+    for (const char* name : {"optimal", "xla", "tensorflow"}) {
+      const std::vector<OpId> found = order(forced.graph, name).order;
+      std::vector<std::size_t> place(found.size());
+      for (std::size_t at = 0; at < found.size(); ++at) place[found[at]] = at;
+      std::vector<OpId> original;
+      for (const OpId op : found) original.push_back(forced.sequence[op]);
+      ASSERT_TRUE(check_sequence(graph, original).valid) << name;
+      for (OpId update = 0; update < found.size(); ++update) {
+        if (!problem.ops[forced.sequence[update]].outputs.empty()) continue;
+        for (OpId other = update + 1; other < found.size(); ++other) {
+          if (problem.ops[forced.sequence[other]].outputs.empty()) continue;
+          EXPECT_LT(place[update], place[other]) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST(ForcedUpdates, CostAlexNetWhatOllaLosesByThem) {
+  std::ifstream in(std::filesystem::path(SKYLINE_GRAPHS) / "alexnet-32.json");
+  const StepGraph graph = read_graph(in, "alexnet-32").graph;
+  const ForcedGraph forced = force_early_updates(graph, {});
+  const OrderAnswer best = order(forced.graph);
+  EXPECT_EQ(forced.updates, 11u);
+  EXPECT_TRUE(best.proved_optimal);
+  EXPECT_EQ(resident_bytes(graph) + best.peak, kPeaks.at("alexnet-32").early);
 }
 
 // Ops 0 and 2 are ready at first; 0 makes 1 ready, 2 makes 4, and 1 makes 3.
