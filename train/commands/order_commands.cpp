@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "framework/graph_text.h"
+#include "memory/formats/csv/trace_csv.h"
 #include "memory/formats/order_file.h"
 #include "memory/solvers/solvers.h"
 #include "train/commands/commands.h"
@@ -153,19 +154,28 @@ struct OrderCommandOptions {
   std::filesystem::path graph;
   std::string algorithm = std::string(kDefaultOrder);
   std::optional<double> time_limit_seconds;
-  std::filesystem::path output;
+  bool early_updates = false;
+  std::filesystem::path output, page, trace, plan;
 };
 
 CommandResult run(const OrderCommandOptions& options, Console& console) {
-  require_folder_of(options.output);
+  for (const auto* file : {&options.output, &options.page, &options.trace, &options.plan}) {
+    require_folder_of(*file);
+  }
   const OrderResult found = answer({.file = load_graph(options.graph),
                                     .algorithm = options.algorithm,
-                                    .options = {.time_limit_seconds = options.time_limit_seconds}});
-  if (!options.output.empty()) {
+                                    .options = {.time_limit_seconds = options.time_limit_seconds},
+                                    .early_updates = options.early_updates});
+  const auto write = [&console](const std::filesystem::path& file, auto put) {
+    if (file.empty()) return;
     std::ostringstream text;
-    write_order(text, found.file, found.answer);
-    write_and_say(options.output, text.view(), console);
-  }
+    put(text);
+    write_and_say(file, text.view(), console);
+  };
+  write(options.output, [&](auto& out) { write_order(out, found.file, found.answer); });
+  write(options.page, [&](auto& out) { out << order_page(found); });
+  write(options.trace, [&](auto& out) { write_trace_csv(out, found.trace, found.plan.alignment); });
+  write(options.plan, [&](auto& out) { write_plan_csv(out, found.trace, found.plan); });
   return told(found, found.text());
 }
 
@@ -207,8 +217,19 @@ CommandRun declare_order(OptionList& list) {
            help_of("What orders the ops.", all_order_algorithms()));
   list.add("--time-limit", number(options->time_limit_seconds, 0, kDay),
            "Seconds to search (default: a fixed amount of work, repeatable)");
+  list.add(
+      "--early-updates", flag(options->early_updates),
+      "Force each update of a parameter to run early, by control edges, as OLLA does; says what "
+      "that costs");
   list.add("--output", path(options->output, "ORDER.json"),
            "Write the order that was placed and the certificate of its bound");
+  list.add(
+      "--explain", path(options->page, "FILE.html"),
+      "Write a page: the bytes alive at each op in the program's order and in this one, and why "
+      "no order needs less");
+  list.add("--write-trace", path(options->trace, "FILE.csv"), "Write the requests of the order");
+  list.add("--write-plan", path(options->plan, "FILE.csv"),
+           "Write its plan, as check takes it with that trace");
   list.prints(keys<OrderResult>);
   return [options](Console& console) { return run(*options, console); };
 }

@@ -13,7 +13,7 @@ function(read_page_files variable)
   set(${variable} "${all}" PARENT_SCOPE)
 endfunction()
 
-# Adds the constant kNAMEPage: a body, style sheets, and scripts of the folder script.
+# Adds the constant kNAMEPage: a body of one or more files, style sheets, scripts of the folder script.
 set(PAGES "")
 function(add_page name body)
   cmake_parse_arguments(PARSE_ARGV 2 page "" "" "STYLE;SCRIPT")
@@ -35,8 +35,10 @@ add_page(Report report.html STYLE page.css order.css SCRIPT format step view too
 add_page(Explanation explanation.html STYLE page.css explanation.css SCRIPT format tooltip svg chart
   make_table explanation explanation_chart explanation_page)
 add_page(Pgmo pgmo.html STYLE page.css pgmo.css SCRIPT format make_table pgmo_page)
-add_page(Olla olla.html STYLE page.css order.css olla.css SCRIPT format tooltip svg chart make_table
-  legend order_chart order_pair olla_page)
+add_page(Olla "olla.html;order.html" STYLE page.css order.css olla.css SCRIPT format tooltip svg chart
+  make_table legend order_chart order_pair olla_page)
+add_page(Order order.html STYLE page.css order.css SCRIPT format tooltip svg chart make_table legend
+  order_chart order_pair order_section order_page)
 add_page(Lanes lanes.html STYLE page.css lanes.css SCRIPT format make_table lanes_page)
 add_page(Ranks ranks.html STYLE page.css ranks.css SCRIPT format tooltip legend svg chart
   cursor_chart make_table ranks_page)

@@ -9,6 +9,7 @@
 #include "memory/solvers/solvers.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/parsed_json.h"
+#include "tests/train/report/browser.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/files.h"
 
@@ -28,6 +29,19 @@ constexpr const char* kGraph = R"({"format":"skyline-graph","version":1,"name":"
          {"name":"v3","inputs":[1],"outputs":[3]},
          {"name":"v2","inputs":[2],"outputs":[4]},
          {"name":"v4","inputs":[3,4],"outputs":[5]}]})";
+
+// better_when_higher() of step_graphs.h, beside 100 resident bytes.
+constexpr const char* kHard = R"({"format":"skyline-graph","version":1,
+    "resident_bytes":100,
+    "tensors":[{"bytes":30},{"bytes":20},{"bytes":19},{"bytes":29},{"bytes":10},{"bytes":10},
+               {"bytes":20},{"bytes":10}],
+    "ops":[{"name":"f","inputs":[],"outputs":[3,6]},
+           {"name":"f","inputs":[3],"outputs":[4,5],"after":[0]},
+           {"name":"f","inputs":[5],"outputs":[1,7],"after":[1]},
+           {"name":"f","inputs":[],"outputs":[2],"after":[2]},
+           {"name":"f","inputs":[1],"outputs":[],"after":[3]},
+           {"name":"f","inputs":[2],"outputs":[0],"after":[4]},
+           {"name":"free","inputs":[4],"outputs":[],"workspace":22,"after":[2]}]})";
 
 class OrderCommands : public testing::Test {
  protected:
@@ -127,19 +141,8 @@ TEST_F(OrderCommands, TheFileHasTheOrderAndItsCertificate) {
   EXPECT_EQ(check["proved_lower_bound"], 145);
 }
 
-// The graph is better_when_higher() of step_graphs.h, beside 100 resident bytes.
 TEST_F(OrderCommands, TheFileHasTheOrderThatWasPlaced) {
-  const std::string graph = file("hard.json", R"({"format":"skyline-graph","version":1,
-    "resident_bytes":100,
-    "tensors":[{"bytes":30},{"bytes":20},{"bytes":19},{"bytes":29},{"bytes":10},{"bytes":10},
-               {"bytes":20},{"bytes":10}],
-    "ops":[{"name":"f","inputs":[],"outputs":[3,6]},
-           {"name":"f","inputs":[3],"outputs":[4,5],"after":[0]},
-           {"name":"f","inputs":[5],"outputs":[1,7],"after":[1]},
-           {"name":"f","inputs":[],"outputs":[2],"after":[2]},
-           {"name":"f","inputs":[1],"outputs":[],"after":[3]},
-           {"name":"f","inputs":[2],"outputs":[0],"after":[4]},
-           {"name":"free","inputs":[4],"outputs":[],"workspace":22,"after":[2]}]})");
+  const std::string graph = file("hard.json", kHard);
   const std::string output = path("order.json");
   const nlohmann::json json =
       skyline_program({"order", graph, "--json", "--output", output}).json();
@@ -155,6 +158,76 @@ TEST_F(OrderCommands, TheFileHasTheOrderThatWasPlaced) {
   EXPECT_THAT(text, HasSubstr("order 152 B, placed 152 B: the lowest plan of "));
   const std::string baseline = skyline_program({"order", graph, "--algorithm", "program"}).output;
   EXPECT_THAT(baseline, HasSubstr("with its plan  order 159 B, placed 159 B\n"));
+}
+
+// OLLA's resident set RS(t), for the program's order and the one that was found.
+TEST_F(OrderCommands, JsonHasTheResidentSetAtEachOp) {
+  const nlohmann::json json = skyline_program({"order", graph_, "--json"}).json();
+  EXPECT_EQ(json["program_resident_set"], (nlohmann::json{110, 140, 160, 155, 145}));
+  EXPECT_EQ(json["resident_set"], (nlohmann::json{110, 140, 135, 145, 145}));
+}
+
+TEST_F(OrderCommands, ExplainWritesAPageOfTheGraph) {
+  const std::string page = path("order.html");
+  const Outcome outcome = skyline_program({"order", graph_, "--explain", page});
+  EXPECT_EQ(outcome.messages, "wrote " + page + "\n");
+  const std::string opened = opened_in_browser(read_file(page));
+  if (opened.empty()) GTEST_SKIP() << kNoBrowser;
+  EXPECT_THAT(opened, HasSubstr("The order of figure-3"));
+  EXPECT_THAT(opened, HasSubstr("5 ops; the program’s sequence needs 160 B, this order 145 B."));
+  EXPECT_THAT(opened, HasSubstr("Peak 145 B, 9.4 % less; proved: no order peaks lower."));
+  EXPECT_THAT(opened, HasSubstr("must be there in any order"));
+}
+
+TEST_F(OrderCommands, TheJointProgramsPlanPassesCheck) {
+  const std::string graph = file("hard.json", kHard);
+  const std::string trace = path("t.csv"), plan = path("p.csv"), order = path("o.json");
+  const Outcome outcome =
+      skyline_program({"order", graph, "--algorithm", "olla-joint", "--write-trace", trace,
+                       "--write-plan", plan, "--output", order});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_THAT(outcome.output, HasSubstr("order 152 B, placed 152 B: no order and no plan needs "
+                                        "less, proved by the program\n"));
+  const Outcome checked = skyline_program({"check", trace, plan});
+  EXPECT_EQ(checked.exit_code, 0) << checked.output;
+  EXPECT_THAT(checked.output, StartsWith("valid: "));
+  EXPECT_THAT(checked.output, HasSubstr("peak 52 B (52 bytes)"));
+  EXPECT_THAT(checked.output, HasSubstr("planner olla-joint"));
+  EXPECT_EQ(skyline_program({"check-order", graph, order}).exit_code, 0);
+  const nlohmann::json json =
+      skyline_program({"order", graph, "--algorithm", "olla-joint", "--json"}).json();
+  EXPECT_EQ(json["placed_lower_bound"], 152);
+  EXPECT_EQ(json["jointly_optimal"], true);
+}
+
+// Two gradients, each with its update; forced, the second gradient waits for the first update.
+TEST_F(OrderCommands, EarlyUpdatesSayWhatTheyCost) {
+  const std::string graph = file("updates.json", R"({"format":"skyline-graph","version":1,
+    "resident_bytes":0,
+    "tensors":[{"bytes":50},{"bytes":10},{"bytes":1},{"bytes":60}],
+    "ops":[{"name":"forward","inputs":[],"outputs":[0,1]},
+           {"name":"dW","inputs":[1],"outputs":[3]},
+           {"name":"other","inputs":[0],"outputs":[2]},
+           {"name":"update","inputs":[3],"outputs":[]},
+           {"name":"last","inputs":[2],"outputs":[]}]})");
+  const std::string output = path("order.json");
+  const Outcome outcome =
+      skyline_program({"order", graph, "--early-updates", "--output", output, "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  const nlohmann::json json = outcome.json();
+  EXPECT_EQ(json["peak"], 120);
+  EXPECT_EQ(json["lower_bound"], 71) << "of all orders";
+  EXPECT_EQ(json["early_updates"]["updates"], 2);
+  EXPECT_EQ(json["early_updates"]["lower_bound"], 120);
+  EXPECT_EQ(json["early_updates"]["without"], 71);
+  EXPECT_EQ(skyline_program({"check-order", graph, output}).exit_code, 0);
+  for (const char* algorithm : {"olla-order", "olla-joint", "xla"}) {
+    const std::string text =
+        skyline_program({"order", graph, "--early-updates", "--algorithm", algorithm}).output;
+    EXPECT_THAT(text, HasSubstr("forced updates  2 run early, so at least 120 B; where they need "
+                                "not, 71 B: they cost 49 B\n"))
+        << algorithm;
+  }
 }
 
 TEST_F(OrderCommands, ATamperedOrderOrFlowIsRefused) {

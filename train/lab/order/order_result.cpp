@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "memory/order/baselines.h"
+#include "memory/order/control_edges.h"
 #include "memory/order/optimal_order.h"
 #include "memory/order/order_checker.h"
 #include "memory/order/order_problem.h"
@@ -15,8 +17,12 @@
 #include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
+#include "train/report/page.h"
 
 namespace skyline {
+
+extern const PageFiles kOrderPage;  // a step in two orders
+
 namespace {
 
 std::optional<OpId> unless_end(OpId op) { return op == kNoOp ? std::nullopt : std::optional(op); }
@@ -80,6 +86,9 @@ std::string peak_line(const OrderResult& result) {
 }
 
 std::string optimality(const OrderResult& result) {
+  if (result.forced && result.peak() > result.forced->least) {
+    return "no: updates that are forced early rule out better orders";
+  }
   if (result.peak() > result.least_peak) {
     return fmt::format("no: an order with peak {} exists, but its plan needs more",
                        format_bytes(result.least_peak));
@@ -93,10 +102,25 @@ std::string optimality(const OrderResult& result) {
   return by_flow ? "yes, proved: see below" : "yes, proved: no order has a lower peak";
 }
 
+std::string forced_line(const OrderResult& result) {
+  const ForcedUpdates& forced = *result.forced;
+  return fmt::format("{} run early, so at least {}; where they need not, {}: they cost {}",
+                     forced.updates, format_bytes(forced.lower_bound), format_bytes(forced.least),
+                     format_bytes(result.peak() - forced.least));
+}
+
 std::string placed_line(const OrderResult& result) {
   const std::string text =
       fmt::format("order {}, placed {}", format_bytes(result.peak()), format_bytes(result.placed));
-  if (result.jointly_optimal()) return text + ": no order and no plan needs less";
+  if (result.jointly_optimal()) {
+    const bool by_program = result.placed > result.lower_bound();
+    return text + ": no order and no plan needs less" +
+           (by_program ? ", proved by the program" : "");
+  }
+  if (result.answer.joint) {
+    return text + fmt::format(": the program's plan; it proved that none is below {}",
+                              format_bytes(result.placed_lower_bound));
+  }
   if (result.orders_placed == 1) return text;
   return text + fmt::format(": the lowest plan of {} orders", result.orders_placed);
 }
@@ -190,7 +214,9 @@ Rows<OrderResult> rows(const OrderResult*) {
       {"proved_optimal", "the peak is a proved bound",
        [](auto& result) { return result.answer.proved_optimal; }},
       {"placed", kBytes, "peak of the order's plan", &OrderResult::placed},
-      {"jointly_optimal", "no order and plan needs less", &OrderResult::jointly_optimal},
+      {"placed_lower_bound", kBytes, "no order and no plan needs less",
+       &OrderResult::placed_lower_bound},
+      {"jointly_optimal", "that plan's peak is this bound", &OrderResult::jointly_optimal},
       {"states", kCount, "of the search", [](auto& result) { return result.answer.states; }},
       {"flows", kCount, "of the search", [](auto& result) { return result.answer.flows; }},
       {"seconds", kSeconds, "of the search", [](auto& result) { return result.answer.seconds; }},
@@ -206,10 +232,25 @@ Rows<OrderResult> rows(const OrderResult*) {
            return result.file.graph.ops[result.answer.order[result.peak_at]].name;
          }},
         {"place", kNumber, "its place in the order", &OrderResult::peak_at}}},
-      {"cut", "the minimum cut behind the bound", [](auto& result) {
+      {"cut", "the minimum cut behind the bound",
+       [](auto& result) {
          return result.explanation ? std::optional(Cut{*result.explanation, result.file.graph})
                                    : std::nullopt;
-       }}};
+       }},
+      {"early_updates", "of --early-updates; null: updates run when they like",
+       &OrderResult::forced},
+      {"program_resident_set", kBytes, "alive at each op in the program's sequence",
+       &OrderResult::program_bytes},
+      {"resident_set", kBytes, "alive at each op in the order that was found; OLLA's RS(t)",
+       &OrderResult::bytes}};
+}
+
+Rows<ForcedUpdates> rows(const ForcedUpdates*) {
+  return {{"updates", kCount, "forced to run early", &ForcedUpdates::updates},
+          {"lower_bound", kBytes, "no order that runs them early needs less",
+           &ForcedUpdates::lower_bound},
+          {"without", kBytes, "peak of the best order found that need not run them early",
+           &ForcedUpdates::least}};
 }
 
 std::string OrderResult::text() const {
@@ -224,6 +265,7 @@ std::string OrderResult::text() const {
   table.add_row({"gap", fmt::format("{:.3g} %", 100 * gap())});
   table.add_row({"optimal", optimality(*this)});
   table.add_row({"with its plan", placed_line(*this)});
+  if (forced) table.add_row({"forced updates", forced_line(*this)});
   table.add_row(
       {"peaks at", fmt::format("{}, number {} of {}", op_name(file.graph, answer.order[peak_at]),
                                peak_at + 1, answer.order.size())});
@@ -233,25 +275,79 @@ std::string OrderResult::text() const {
   return table.str() + explanation_text(*this);
 }
 
+OrderView OrderResult::view() const {
+  const StepGraph& graph = file.graph;
+  OrderView view{.algorithm = answer.algorithm,
+                 .resident_bytes = resident_bytes,
+                 .before = {.order = {}, .bytes = program_bytes},
+                 .after = {answer.order, bytes},
+                 .lower_bound = lower_bound(),
+                 .least_known = std::min(least_peak, forced ? forced->least : least_peak)};
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    view.before.order.push_back(op);
+    view.names.push_back(graph.ops[op].name);
+  }
+  if (explanation) explain(view, graph, *explanation);
+  return view;
+}
+
+namespace {
+
+// Orders the graph with updates forced early. Bound and certificate become those of all orders,
+// which hold for the graph as it is.
+PlacedOrder with_early_updates(const OrderRequest& request, OrderResult& result) {
+  const StepGraph& graph = result.file.graph;
+  const OrderAnswer free = order(graph, kDefaultOrder, request.options);
+  const ForcedGraph forced = force_early_updates(graph, request.options);
+  PlacedOrder found =
+      order_and_place(forced.graph, request.algorithm, request.options, all_order_algorithms());
+  result.forced = {.updates = forced.updates,
+                   .lower_bound = result.resident_bytes + found.order.lower_bound,
+                   .least = result.resident_bytes + std::min(free.peak, found.order.peak)};
+  for (OpId& op : found.order.order) op = forced.sequence[op];
+  found.order.lower_bound = found.lower_bound = free.lower_bound;
+  found.order.certificate = free.certificate;
+  found.order.proved_optimal = found.order.peak == free.lower_bound;
+  return found;
+}
+
+}  // namespace
+
 OrderResult answer(OrderRequest request) {
   OrderResult result{.file = std::move(request.file),
                      .time_limit_seconds = request.options.time_limit_seconds};
   const StepGraph& graph = result.file.graph;
   const OrderProblem problem = order_problem(graph, request.options);
-  PlacedOrder found =
-      order_and_place(graph, request.algorithm, request.options, all_order_algorithms());
-  result.answer = std::move(found.order);
   result.resident_bytes = resident_bytes(graph);
-  result.placed = result.resident_bytes + found.plan.peak;
+  PlacedOrder found =
+      request.early_updates
+          ? with_early_updates(request, result)
+          : order_and_place(graph, request.algorithm, request.options, all_order_algorithms());
+  result.answer = std::move(found.order);
+  result.plan = std::move(found.plan);
+  result.trace = trace_of_order(graph, result.answer.order, request.options);
+  result.placed = result.resident_bytes + result.plan.peak;
+  result.placed_lower_bound = result.resident_bytes + found.lower_bound;
   result.least_peak = result.resident_bytes + found.least_peak;
   result.orders_placed = found.orders_placed;
-  result.program = result.resident_bytes + order_peak(problem, program_sequence(problem));
   result.early = result.resident_bytes + order_peak(problem, early_sequence(problem));
   result.late = result.resident_bytes + late_answer(graph, request.options).peak;
-  const std::vector<std::uint64_t> bytes = order_bytes(problem, result.answer.order);
-  result.peak_at = static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin());
+  result.program_bytes = order_bytes(problem, program_sequence(problem));
+  result.bytes = order_bytes(problem, result.answer.order);
+  for (auto* bytes : {&result.program_bytes, &result.bytes}) {
+    for (std::uint64_t& alive : *bytes) alive += result.resident_bytes;
+  }
+  result.program = std::ranges::max(result.program_bytes);
+  result.peak_at =
+      static_cast<std::size_t>(std::ranges::max_element(result.bytes) - result.bytes.begin());
   result.explanation = explain_bound(problem, result.answer.certificate);
   return result;
+}
+
+std::string order_page(const OrderResult& result) {
+  const std::string& name = result.file.name;
+  return render_page(kOrderPage, name.empty() ? "The order of a step" : "The order of " + name,
+                     to_json(result.view()).dump());
 }
 
 OrderCheck check_order_file(const GraphFile& graph, const OrderFile& file) {

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "memory/formats/graph_file.h"
 #include "memory/formats/order_file.h"
 #include "memory/order/order.h"
+#include "memory/trace.h"
 #include "train/cli/figures.h"
 #include "train/lab/order/bound_explanation.h"
 
@@ -17,6 +19,14 @@ struct OrderRequest {
   GraphFile file;
   std::string algorithm = std::string(kDefaultOrder);
   OrderOptions options = {};
+  bool early_updates = false;  // see force_early_updates()
+};
+
+// The figures of an order whose updates are forced early; bytes include resident values.
+struct ForcedUpdates {
+  std::size_t updates = 0;        // forced
+  std::uint64_t lower_bound = 0;  // no order that runs them early needs less
+  std::uint64_t least = 0;        // peak of the best order found that need not run them early
 };
 
 // The result of `order`. All bytes include resident values, except those of the answer and of the
@@ -27,16 +37,22 @@ struct OrderResult {
   std::uint64_t resident_bytes = 0;
   std::uint64_t program = 0, early = 0, late = 0;  // peaks of these three orders
   std::size_t peak_at = 0;                         // the first place with the most bytes
-  std::uint64_t placed = 0;      // peak of the plan that places the answer's order
-  std::uint64_t least_peak = 0;  // of an order, whatever its plan needs
+  std::uint64_t placed = 0;                        // peak of its plan
+  std::uint64_t least_peak = 0;                    // of an order, whatever its plan needs
   std::size_t orders_placed = 0;
+  std::uint64_t placed_lower_bound = 0;  // no order and no plan needs less
+  Trace trace = {};                      // the requests of the answer's order
+  Plan plan = {};                        // of that trace, without resident values
+  // Bytes alive at each op, in the program's sequence and in the answer's.
+  std::vector<std::uint64_t> program_bytes = {}, bytes = {};
+  std::optional<ForcedUpdates> forced = {};
   std::optional<BoundExplanation> explanation = {};
   std::optional<double> time_limit_seconds = {};
 
   std::uint64_t peak() const { return resident_bytes + answer.peak; }
   std::uint64_t lower_bound() const { return resident_bytes + answer.lower_bound; }
   // No order has a plan that needs less.
-  bool jointly_optimal() const { return placed == lower_bound(); }
+  bool jointly_optimal() const { return placed == placed_lower_bound; }
   // (peak - lower bound) / lower bound; 0 if both are 0.
   double gap() const;
   // Share of the program's peak that the order saves; negative if it peaks higher.
@@ -46,11 +62,16 @@ struct OrderResult {
 
   // A table, then the values of the cut.
   std::string text() const;
+  // The program's sequence and the answer's, as pages show them.
+  OrderView view() const;
 };
 Rows<OrderResult> rows(const OrderResult*);
 
 // Orders the graph and places it. Throws what order_and_place() throws.
 OrderResult answer(OrderRequest request);
+
+// Returns one self-contained HTML page: the bytes alive at each op in both sequences, and the cut.
+std::string order_page(const OrderResult& result);
 
 // The result of checking an order's file against its graph. Bytes include resident values.
 struct OrderCheck {
