@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/lab/order/order_result.h"
+#include "train/lab/olla/figures.h"
 
 namespace skyline {
 
@@ -16,6 +16,9 @@ namespace skyline {
 // input and weight gradients are two ops, updates are plain SGD at the end, nothing is in place.
 // Embedded by the build (embed_graphs.cmake).
 std::span<const std::string_view> network_graphs();
+// The graph of OLLA's figure 3 and the trace of its figure 4.
+std::string_view olla_figure_3();
+std::string_view olla_figure_4();
 
 struct OllaOptions {
   int timed_runs = 5;  // of the search, per network
@@ -32,24 +35,35 @@ struct OllaFigure {
 // One training step, ordered by every algorithm. Bytes include resident values.
 struct OllaRow {
   OrderResult optimal;  // its seconds are the median
-  std::uint64_t inductor = 0, xla = 0;
-  std::vector<std::uint64_t> program_bytes, optimal_bytes;  // alive at each op, in either order
+  std::uint64_t inductor = 0, xla = 0, tensorflow = 0;
+  // What PyTorch's allocator reserves for the program's order, which is replayed on `caching`.
+  std::uint64_t caching = 0;
   std::optional<OllaFigure> published = {};
+
+  // Shares: what the order saves; what a plan would save of the program's order; what the order
+  // with its plan saves against PyTorch's allocator.
+  double order_saving() const { return optimal.saving(); }
+  double fragmentation() const { return saved(caching, optimal.program); }
+  double both_saving() const { return saved(caching, optimal.placed); }
+
+  static double saved(std::uint64_t before, std::uint64_t after);
 };
 
 struct OllaReproduction {
+  OllaFigures figures;
   std::vector<OllaRow> rows;
 
-  double mean_saving() const;
+  double mean(double (OllaRow::*share)() const) const;
   double seconds() const;  // of all searches for an optimal order
 };
 
-// Orders the steps of network_graphs() and times the search.
+// Works out the figures, orders and places the steps of network_graphs() and times the search.
 OllaReproduction reproduce_olla(const OllaOptions& options = {});
 
 Rows<OllaReproduction> rows(const OllaReproduction*);
 std::string olla_text(const OllaReproduction& reproduction);
-// Returns one self-contained HTML page with the bytes alive at each op, before and after.
+// Returns one self-contained HTML page with the paper's figures and the bytes alive at each op,
+// before and after.
 std::string olla_page(const OllaReproduction& reproduction);
 
 }  // namespace skyline

@@ -36,11 +36,58 @@ TEST(Olla, EveryNetworkIsOrderedWithProof) {
     EXPECT_TRUE(optimal.jointly_optimal());
     EXPECT_EQ(optimal.orders_placed, 1u);
     EXPECT_EQ(optimal.peak(), optimal.lower_bound());
-    EXPECT_LE(optimal.peak(), std::min({optimal.program, optimal.early, row.inductor, row.xla}));
-    EXPECT_EQ(std::ranges::max(row.program_bytes), optimal.program);
-    EXPECT_EQ(std::ranges::max(row.optimal_bytes), optimal.peak());
-    EXPECT_EQ(row.program_bytes.size(), optimal.answer.order.size());
+    EXPECT_LE(optimal.peak(),
+              std::min({optimal.program, optimal.early, row.inductor, row.xla, row.tensorflow}));
+    EXPECT_EQ(std::ranges::max(optimal.program_bytes), optimal.program);
+    EXPECT_EQ(std::ranges::max(optimal.bytes), optimal.peak());
+    EXPECT_EQ(optimal.program_bytes.size(), optimal.answer.order.size());
   }
+}
+
+// OLLA's two gains, in bytes: order, and addresses without fragmentation.
+TEST(Olla, PlacedOrdersSaveAgainstPyTorchsAllocator) {
+  for (const OllaRow& row : reproduction().rows) {
+    SCOPED_TRACE(row.optimal.file.name);
+    EXPECT_EQ(row.optimal.placed, row.optimal.peak());
+    EXPECT_GE(row.caching, row.optimal.program);
+    EXPECT_NEAR(1 - row.both_saving(), (1 - row.fragmentation()) * (1 - row.order_saving()), 1e-9);
+  }
+  EXPECT_GE(reproduction().mean(&OllaRow::both_saving),
+            reproduction().mean(&OllaRow::order_saving));
+}
+
+TEST(Olla, FigureThreeGoesFromSixtyToFortyFive) {
+  const OrderResult& order = reproduction().figures.order;
+  EXPECT_EQ(order.program, 60'000'000u);
+  EXPECT_EQ(order.peak(), 45'000'000u);
+  EXPECT_TRUE(order.jointly_optimal());
+  EXPECT_THAT(olla_text(reproduction()),
+              HasSubstr("\n\nfigure 3: 60 -> 45 MB by order, proved: no order needs less\n"));
+}
+
+// As requested: A at 0, B at 4096; A's 4096 bytes and 2048 above B are free, but C needs 6144.
+TEST(Olla, FigureFourFitsByAPlanAlone) {
+  const FragmentationFigure& figure = reproduction().figures.fragmentation;
+  EXPECT_EQ(figure.capacity, 8192u);
+  EXPECT_EQ(figure.as_requested.offsets, (std::vector<std::uint64_t>{0, 4096, 6144}));
+  EXPECT_EQ(figure.as_requested.peak, 12288u);
+  EXPECT_EQ(figure.refusal, "free memory is fragmented");
+  EXPECT_EQ(figure.plan.offsets, (std::vector<std::uint64_t>{0, 6144, 0}));
+  EXPECT_EQ(figure.plan.peak, 8192u);
+  EXPECT_THAT(olla_text(reproduction()),
+              HasSubstr("\nfigure 4: of 8 KiB, bfc refuses a request: free memory is fragmented; "
+                        "a plan fits into 8 KiB\n"));
+}
+
+// The same figure as events: the allocator by itself refuses C.
+TEST(Olla, FigureFoursEventsAreRefusedByBfc) {
+  const std::string events =
+      std::string(SKYLINE_SOURCE_DIR) + "/train/lab/olla/figures/figure-4-events.csv";
+  const Outcome bfc =
+      skyline_program({"replay", events, "--allocators", "bfc", "--capacity", "8192"});
+  const std::string told = bfc.output + bfc.messages;
+  EXPECT_THAT(told, HasSubstr("bfc refused 1 of the requests"));
+  EXPECT_THAT(told, HasSubstr("out of memory (free memory is fragmented): requested 6144 bytes"));
 }
 
 TEST(Olla, AlexNetSavesMoreThanInThePaper) {
@@ -71,8 +118,9 @@ TEST(Olla, CommandWritesTextJsonAndPage) {
   EXPECT_EQ(json["paper"], "olla");
   ASSERT_EQ(json["rows"].size(), 18u);
   for (const char* key :
-       {"ops", "program", "early", "late", "inductor", "xla", "peak", "lower_bound",
-        "proved_optimal", "saving", "seconds", "published", "cut"}) {
+       {"ops", "program", "early", "late", "inductor", "xla", "tensorflow", "peak", "lower_bound",
+        "placed", "caching", "fragmentation", "both_saving", "proved_optimal", "saving", "seconds",
+        "published", "cut"}) {
     EXPECT_TRUE(json["rows"][0].contains(key)) << key;
   }
   for (const char* name : {"olla.txt", "olla.json", "olla.html"}) {
@@ -88,6 +136,10 @@ TEST(Olla, PageShowsEveryNetworkAndTheCut) {
   if (opened.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_THAT(opened, HasSubstr("18 of 18 steps are ordered with the least possible peak"));
   EXPECT_THAT(opened, HasSubstr("must be there"));
+  EXPECT_THAT(opened, HasSubstr("needs 60 MB as written and 45 MB in the best order"));
+  EXPECT_THAT(opened, HasSubstr("bfc refuses block C: free memory is fragmented"));
+  EXPECT_THAT(opened, HasSubstr("aria-label=\"peak 12 KiB of 8 KiB\""));
+  EXPECT_THAT(opened, HasSubstr("Memory Usage of Neural Networks"));
   for (const OllaRow& row : reproduction().rows) {
     EXPECT_THAT(opened, HasSubstr(row.optimal.file.name));
   }
