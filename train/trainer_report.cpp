@@ -42,6 +42,7 @@ struct RunFigures {
   std::optional<Replans> replans;
   std::optional<BudgetAnswer> budget;
   ProcessSummary process;
+  std::optional<OrderView> order;  // of a step, the longest one if they differ
   std::optional<RankLane> ranks;
   std::vector<double> rank_seconds;
 };
@@ -94,6 +95,15 @@ Rows<RunFigures> rows(const RunFigures*) {
          [](auto& run) { return if_known(run.replans); }}}},
       {"budget", "with --memory: the step that fits", &RunFigures::budget},
       {"process", "what the system counts for this process", &RunFigures::process},
+      {"order",
+       "of a step's ops; bytes with resident ones",
+       {{"algorithm", "what ordered them", [](auto& run) { return run.order->algorithm; }},
+        {"program", kBytes, "peak as written", [](auto& run) { return run.order->program(); }},
+        {"peak", kBytes, "as executed, with forward as written",
+         [](auto& run) { return run.order->peak(); }},
+        {"forward_saves", kBytes, "less in the best order found that moves forward ops, too",
+         [](auto& run) { return run.order->forward_saves(); }}},
+       [](const RunFigures& run) { return run.order.has_value(); }},
       {"trace_recorded", "the run folder's trace.csv is a step as it ran; else as foreseen",
        &RunFigures::trace_recorded},
       {"rank_sums",
@@ -163,6 +173,19 @@ void Trainer::on_session_event(const SessionEvent& event) {
       saving_sentence(event.reserved_bytes_before, event.reserved_bytes_after)));
 }
 
+namespace {
+
+// Steps are executed as the program defines them, so that only backward and updates move.
+std::string order_text(const OrderView& order) {
+  const bool least = order.peak() == order.lower_bound && !order.forward_as_written;
+  return fmt::format(
+      "order {}: {} at most, {} as written; moving forward ops, too, would save {}{}\n",
+      order.algorithm, format_bytes(order.peak()), format_bytes(order.program()),
+      format_bytes(order.forward_saves()), least ? ", proved" : " in the best order found");
+}
+
+}  // namespace
+
 void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
   summary.graph = program_graph(in_program_sequence(step.step.graph, step.program_numbers),
                                 options_.step.in_place, run_->resident_bytes());
@@ -218,11 +241,13 @@ CommandResult Trainer::result(int exit_code) {
   RunFigures figures = result_figures(loss, exit_code != 0);
   result.text = summary_text(summary, console_.facts().width);
   figures.trace_recorded = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
+  figures.order = summary.order;
   figures.ranks = ranks;
   figures.of_data = workload().results(decided_.decisions);
   if (options_.memory.policy != ShapePolicy::kUpperBound || session() == nullptr) {
     figures.of_data.longest_batch.reset();  // no plan was made for it
   }
+  if (summary.order) result.text += order_text(*summary.order);
   result.text += results_text(figures.of_data);
   result.json = json_text(value_of(figures));
   result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -85,6 +86,7 @@ struct OrderView {
 
   std::uint64_t program() const;  // peak of `before`
   std::uint64_t peak() const;     // peak of `after`
+  std::uint64_t forward_saves() const { return peak() - std::min(peak(), least_known); }
 };
 
 nlohmann::ordered_json to_json(const OrderView& view);

@@ -32,6 +32,11 @@ function boundText(step) {
       `the gap is ${gap}.`;
 }
 
+// Forward ops run as the program defines them; boundText() tells what moving them would save.
+const forwardText = ({peak, least_known}) => least_known < peak ?
+    '' :
+    ' Forward ops run as written; the best order found that moves them, too, saves nothing more.';
+
 // The ops that do not run at their place in the program, the farthest first.
 function movedOps({after}) {
   return after.order.map((op, place) => ({op, place, way: place - op}))
@@ -57,7 +62,8 @@ function fillMoved(step) {
 // `varies`: the steps of the run differ.
 function fillOrder(step, varies) {
   byId('order-section').hidden = false;
-  byId('order-saving').textContent = savingText(step) + boundText(step);
+  byId('order-saving').textContent = savingText(step) + boundText(step) +
+      forwardText(step);
   if (varies) byId('order-step').textContent = 'Steps differ; this is the longest one.';
   const same = step.program === step.peak;
   byId('order-pictures').hidden = same;
