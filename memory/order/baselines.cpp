@@ -2,52 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <queue>
 
+#include "memory/order/compiler_orders.h"
 #include "memory/order/search/region_bound.h"
 
 namespace skyline {
 namespace {
-
-class EarlyUpdates {
- public:
-  explicit EarlyUpdates(const OrderProblem& problem) : problem_(problem) {
-    for (const OrderProblem::Op& op : problem.ops) missing_.push_back(op.predecessors.size());
-    ran_.resize(problem.ops.size());
-  }
-
-  std::vector<OpId> order() {
-    for (OpId op = 0; op < problem_.ops.size(); ++op) {
-      if (ran_[op]) continue;
-      run(op);
-      run_ready_updates();
-    }
-    return std::move(order_);
-  }
-
- private:
-  void run(OpId op) {
-    order_.push_back(op);
-    ran_[op] = true;
-    for (const OpId next : problem_.ops[op].successors) {
-      if (--missing_[next] == 0 && problem_.ops[next].outputs.empty()) ready_updates_.push(next);
-    }
-  }
-
-  void run_ready_updates() {
-    for (; !ready_updates_.empty();) {
-      const OpId update = ready_updates_.front();
-      ready_updates_.pop();
-      run(update);
-    }
-  }
-
-  const OrderProblem& problem_;
-  std::vector<std::size_t> missing_;  // predecessors that have not run, by op
-  std::vector<char> ran_;
-  std::queue<OpId> ready_updates_;
-  std::vector<OpId> order_;
-};
 
 void add_bound(const OrderProblem& problem, OrderAnswer& answer) {
   const std::vector<std::uint64_t> bytes = order_bytes(problem, answer.order);
@@ -68,7 +28,21 @@ OrderAnswer order_as_written(const StepGraph& graph, const OrderOptions& options
 }
 
 std::vector<OpId> early_sequence(const OrderProblem& problem) {
-  return EarlyUpdates(problem).order();
+  ReadyOps ready(problem);
+  std::vector<char> ran(problem.ops.size());
+  std::vector<OpId> order;
+  for (OpId op = 0; op < problem.ops.size(); ++op) {
+    if (ran[op]) continue;
+    // The op, then the updates that became ready, and those behind them.
+    order.push_back(op);
+    for (std::size_t at = order.size() - 1; at < order.size(); ++at) {
+      ran[order[at]] = true;
+      for (const OpId next : ready.run(order[at]).ready) {
+        if (problem.ops[next].outputs.empty()) order.push_back(next);
+      }
+    }
+  }
+  return order;
 }
 
 OrderAnswer order_updates_early(const StepGraph& graph, const OrderOptions& options) {

@@ -165,7 +165,7 @@ TEST(OrderProgram, HasABoundForAHundredOpsAtTheTimeLimit) {
 // The rules leave a gap here that CBC closes: it is not their bound alone.
 TEST(OrderProgram, ImprovesOnTheRules) {
   int improved = 0;
-  for (const std::uint64_t seed : seeds(400, kGraphSeed)) {
+  for (const std::uint64_t seed : seeds(100, kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(14);
     const std::uint64_t rules = std::min({order(graph, "program").peak, order(graph, "early").peak,
                                           order(graph, "greedy").peak, order(graph, "late").peak});
