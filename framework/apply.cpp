@@ -49,6 +49,14 @@ std::vector<std::shared_ptr<Node>> make_chain(Context& context,
   return nodes;
 }
 
+Tensor with_leaf(const Tensor& tensor, std::string name, Tensor gradient) {
+  auto leaf = std::make_shared<Node>();
+  leaf->layer = std::move(name);
+  leaf->output_specs = {tensor.spec()};
+  leaf->gradient = std::move(gradient);
+  return Tensor(tensor.spec(), tensor.storage(), {std::move(leaf), 0});
+}
+
 }  // namespace
 
 Parameter make_parameter(Context& context, const TensorSpec& spec, std::string name,
@@ -59,12 +67,12 @@ Parameter make_parameter(Context& context, const TensorSpec& spec, std::string n
   if (!context.options().fused_update) {
     parameter.gradient = context.resident(spec, Category::kParameterGradient, name);
   }
-  auto leaf = std::make_shared<Node>();
-  leaf->layer = std::move(name);
-  leaf->output_specs = {spec};
-  leaf->gradient = parameter.gradient;
-  parameter.value = Tensor(spec, parameter.value.storage(), {std::move(leaf), 0});
+  parameter.value = with_leaf(parameter.value, std::move(name), parameter.gradient);
   return parameter;
+}
+
+Tensor require_gradient(const Context& context, const Tensor& tensor, std::string name) {
+  return context.training() ? with_leaf(tensor, std::move(name), {}) : tensor;
 }
 
 std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,

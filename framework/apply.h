@@ -14,6 +14,12 @@ namespace skyline {
 Parameter make_parameter(Context& context, const TensorSpec& spec, std::string name,
                          const void* host);
 
+// Returns the tensor with a leaf node called `name`, so that backward computes its gradient
+// although it is no parameter: that of an image says how much the loss depends on each pixel
+// (Simonyan, Vedaldi, Zisserman 2013, saliency maps). BackwardGraph::run() returns it to those who
+// want it. Without training mode, returns the tensor itself.
+Tensor require_gradient(const Context& context, const Tensor& tensor, std::string name);
+
 // Applies an op in the forward pass and returns all its outputs. In training mode, if an input
 // requires a gradient, leaves a node that holds only what the op's gradient calls read, or how to
 // recompute it (see Context::Options::recompute). Outside all layer scopes the op belongs to the

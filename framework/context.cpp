@@ -45,6 +45,7 @@ void Context::begin_step(ShapeKey key) {
   first_stream_ = end_of_streams_ = random_.next;
   if (staging_.used_bytes > 0) staging_.users = Staging::Users::kUploads;
   staging_.used_bytes = 0;
+  expected_bytes_ = allocator_.statistics().requested_bytes;
   allocator_.begin_step(key);
 }
 
@@ -53,6 +54,8 @@ void Context::end_step() {
   runner_records_ = false;
   random_.batch = 0;
   random_.next = std::max(random_.next, end_of_streams_);
+  const std::uint64_t alive = allocator_.statistics().requested_bytes;
+  held_bytes_ = alive - std::min(alive, expected_bytes_);
   allocator_.end_step();
 }
 
@@ -93,6 +96,7 @@ Tensor Context::resident(const TensorSpec& spec, Category category, std::string_
                          const void* host) {
   auto storage = request(spec.bytes(), {"resident", layer, Phase::kOutside, category});
   storage->resident = true;
+  expected_bytes_ += spec.bytes();
   if (options_.execute) {
     if (host != nullptr) {
       compute().write(storage->address(), host, spec.bytes());

@@ -47,6 +47,8 @@ class Context {
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;
+    // Programs let backward compute the gradient of their data, too; see require_gradient().
+    bool input_gradient = false;
     bool prefetch = false;      // see stage_uploads()
     bool check_finite = false;  // check every output after every op; slow
     bool record_graph = false;  // record the running step, see recorded_step()
@@ -79,6 +81,9 @@ class Context {
   // holds back; it throws the first error of one, and then the step has not ended.
   void begin_step(ShapeKey key = 0);
   void end_step();
+  // Bytes, as requested, of tensors that the last step made and someone still held at its end,
+  // although no op will read them: they kept their bytes for the whole step.
+  std::uint64_t held_bytes() const noexcept { return held_bytes_; }
   // Begins a batch of the running step; `number` counts from 0. What it computes depends on its
   // number but on no other batch: it draws random numbers from where the step began, in streams of
   // its own, and only batch 0 updates running values. A step of one batch need not call it.
@@ -188,6 +193,9 @@ class Context {
   InlineRunner inline_runner_;  // of interrupted parts
   bool interrupted_ = false;
   bool runner_records_ = false;  // the runner wants the running step's graph
+  // Requested bytes alive when the step began, with those that became resident since; and those of
+  // the last step's end beyond them.
+  std::uint64_t expected_bytes_ = 0, held_bytes_ = 0;
   StagingArea staging_;
   KernelCache kernels_;
 };

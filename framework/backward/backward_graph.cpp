@@ -397,6 +397,8 @@ class BackwardGraph::Run {
     }
   }
 
+  const Tensor& live(std::size_t gradient) const { return live_[gradient]; }
+
  private:
   // Moves each tensor out with its last use, so that the step may write over it.
   std::vector<Tensor> take_inputs(BackwardStep& step) {
@@ -431,18 +433,30 @@ class BackwardGraph::Run {
   std::vector<std::vector<std::string>> readers_;  // of each gradient
 };
 
-void BackwardGraph::run(Context& context) {
+std::vector<Tensor> BackwardGraph::run(Context& context, std::span<const Tensor> wanted) {
   if (std::exchange(has_run_, true)) throw std::logic_error("[backward] a graph runs once");
+  std::vector<std::size_t> kept;
+  for (const Tensor& tensor : wanted) {
+    const auto whole = whole_.find(tensor.edge().node.get());
+    if (whole == whole_.end()) {
+      throw std::invalid_argument("[backward] the loss does not depend on a wanted tensor");
+    }
+    kept.push_back(index(whole->second));
+    ++gradients_[kept.back()].uses;
+  }
   std::ranges::stable_sort(steps_, {}, &BackwardStep::place);
   if (const auto& orders = context.options().orders) {
     reorder(orders->of(structure_of(*this), [&] { return make_step_graph(context, *this); }));
   }
   Run run(*this, context);
   for (BackwardStep& step : steps_) run.execute(step);
+  std::vector<Tensor> gradients;
+  for (const std::size_t gradient : kept) gradients.push_back(run.live(gradient));
+  return gradients;
 }
 
-void backward(Context& context, Tensor loss) {
-  BackwardGraph(context, std::move(loss)).run(context);
+std::vector<Tensor> backward(Context& context, Tensor loss, std::span<const Tensor> wanted) {
+  return BackwardGraph(context, std::move(loss)).run(context, wanted);
 }
 
 }  // namespace skyline

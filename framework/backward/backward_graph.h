@@ -113,9 +113,11 @@ class BackwardGraph {
   // write.
   std::unordered_map<const Storage*, std::size_t> places_written() const;
 
-  // Runs every step once, in the order that the context's options give. Throws std::logic_error on
-  // a second run, and what the ops throw.
-  void run(Context& context);
+  // Runs every step once, in the order that the context's options give. Returns the gradients of
+  // `wanted`, tensors that require_gradient() made; others are freed with their last reader. Throws
+  // std::logic_error on a second run, std::invalid_argument if the loss does not depend on a wanted
+  // tensor, and what the ops throw.
+  std::vector<Tensor> run(Context& context, std::span<const Tensor> wanted = {});
 
  private:
   struct Builder;
@@ -129,7 +131,8 @@ class BackwardGraph {
 };
 
 // Builds the backward graph of a scalar `loss` and runs it. The gradients are written to (not added
-// to) the parameters' gradient tensors. Consumes the forward graph. Throws as BackwardGraph does.
-void backward(Context& context, Tensor loss);
+// to) the parameters' gradient tensors; returns those of `wanted`. Consumes the forward graph.
+// Throws as BackwardGraph does.
+std::vector<Tensor> backward(Context& context, Tensor loss, std::span<const Tensor> wanted = {});
 
 }  // namespace skyline

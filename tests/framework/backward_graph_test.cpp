@@ -107,6 +107,63 @@ TEST(BackwardGraph, BothOperandsMayBeTheSameTensor) {
   EXPECT_TRUE(run.recorder.last_step().same_requests(simulate(run.context.step_graph())));
 }
 
+// The sum of sigmoid(x) + x + w has the gradient sigmoid'(x) + 1.
+TEST(BackwardGraph, DataGetAGradientIfTheyRequireOne) {
+  RecordedContext run;
+  const Parameter w = run.vector_parameter("w", 2, 1.0f);
+  run.context.begin_step();
+  const Tensor x = require_gradient(run.context, run.upload_vector({0.25f, -1}), "x");
+  Tensor y = add(run.context, sigmoid(run.context, x), add(run.context, x, w.value));
+  const std::vector<Tensor> gradients =
+      backward(run.context, total(run.context, std::move(y)), {&x, 1});
+  ASSERT_EQ(gradients.size(), 1u);
+  const std::vector<float> of_x = RecordedContext::values(gradients[0]);
+  run.context.end_step();
+  EXPECT_EQ(RecordedContext::values(w.gradient), (std::vector<float>{1, 1}));
+  for (const std::size_t i : {0, 1}) {
+    const double s = 1 / (1 + std::exp(i == 0 ? -0.25 : 1.0));
+    EXPECT_NEAR(of_x[i], s * (1 - s) + 1, 1e-6);
+  }
+  EXPECT_GT(
+      std::ranges::count(run.context.recorded_step().values, "gradient of x", &ValueInfo::name), 0);
+}
+
+TEST(BackwardGraph, AGradientOfDataThatNobodyWantsIsFreedAtOnce) {
+  RecordedContext run;
+  run.context.begin_step();
+  Tensor x = require_gradient(run.context, run.upload_vector({0.25f, -1}), "x");
+  backward(run.context, total(run.context, sigmoid(run.context, std::move(x))));
+  run.context.end_step();
+  EXPECT_EQ(run.context.held_bytes(), 0u);
+  EXPECT_TRUE(run.recorder.last_step().same_requests(simulate(run.context.step_graph())));
+}
+
+TEST(BackwardGraph, RefusesToReturnWhatTheLossDoesNotDependOn) {
+  RecordedContext run;
+  const Parameter w = run.vector_parameter("w", 2, 1.0f);
+  run.context.begin_step();
+  const Tensor x = require_gradient(run.context, run.upload_vector({1, 1}), "x");
+  Tensor loss = total(run.context, sigmoid(run.context, w.value));
+  EXPECT_THROW(backward(run.context, std::move(loss), {&x, 1}), std::invalid_argument);
+  run.context.end_step();
+}
+
+// A user's list of activations keeps them alive; a step that holds nothing ends with none.
+TEST(BackwardGraph, AHeldTensorIsCountedAtTheEndOfTheStep) {
+  RecordedContext run;
+  const Parameter w = run.vector_parameter("w", 64, 1.0f);
+  std::vector<Tensor> list;
+  for (const bool holds : {false, true, false}) {
+    list.clear();
+    run.context.begin_step();
+    Tensor y = sigmoid(run.context, w.value);
+    if (holds) list.push_back(y);
+    backward(run.context, total(run.context, std::move(y)));
+    run.context.end_step();
+    EXPECT_EQ(run.context.held_bytes(), holds ? 64 * sizeof(float) : 0);
+  }
+}
+
 TEST(BackwardGraph, AValueThatNoGradientNeedsDiesDuringForward) {
   RecordedContext run;
   const Parameter w = run.vector_parameter("w", 128, 1.0f);

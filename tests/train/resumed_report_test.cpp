@@ -15,6 +15,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 namespace fs = std::filesystem;
 
 // 3 epochs of 4 steps.

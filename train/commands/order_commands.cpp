@@ -25,7 +25,7 @@ constexpr std::int64_t kWords = 10;
 struct GraphArguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
-  bool infer = false;
+  bool infer = false, input_gradient = false;
   StepOptions step;
   std::string phase = kAllPhases;
   bool dot = false;
@@ -37,6 +37,7 @@ RecordedStep recorded_step(const GraphArguments& arguments) {
   DryRunOptions program = dry_run_options(arguments.model, arguments.step, arguments.infer);
   program.batch_size = arguments.batch_size;
   program.sentence_words = kWords;
+  program.input_gradient = arguments.input_gradient;
   return or_refused([&] { return dry_run(program).step; });
 }
 
@@ -136,6 +137,7 @@ Rows<ToldStep> rows(const ToldStep*) {
 
 CommandResult run(const OptionList& list, const GraphArguments& arguments, Console& console) {
   check_given(list, arguments.model.model);
+  list.check_rules();
   const RecordedStep step = recorded_step(arguments);
   std::optional<Phase> phase;
   if (arguments.phase != kAllPhases) phase = phase_called(arguments.phase);
@@ -198,6 +200,9 @@ CommandRun declare_graph(OptionList& list) {
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
            "Images or sentences of a batch");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
+  list.add("--input-gradient", flag(arguments->input_gradient),
+           "Compute the gradient of the images, too, as saliency maps need it", kImagesOnly)
+      .excludes("--infer", "--input-gradient needs a backward pass: leave out --infer");
   add_step_options(list, arguments->step);
   list.add("--phase",
            choice(arguments->phase, {kAllPhases, "forward", "backward", "update"}, "phase"),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/host.h"
+#include "framework/apply.h"
 #include "framework/ops/loss/softmax.h"
 #include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
@@ -156,6 +157,9 @@ std::size_t input_bytes(const Model& model, std::size_t batch_size) {
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
                     const AfterUpload& after_upload) {
   Uploaded uploaded(context, model, batch, after_upload);
+  if (context.options().input_gradient) {
+    uploaded.images = require_gradient(context, std::exchange(uploaded.images, {}), "images");
+  }
   Prediction prediction = model.forward(context, std::move(uploaded.images));
   const LayerScope scope(context, "loss");
   Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);

@@ -1,8 +1,12 @@
 #include "train/run/model_run.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <utility>
 
 #include "memory/plan_advice.h"
+#include "train/cli/byte_sizes.h"
 
 namespace skyline {
 
@@ -27,6 +31,12 @@ float ModelRun::train_step(const UpdateParams& params) {
   const float loss =
       optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
   if (!plans_each_step()) memory.suit_advice();
+  if (context.held_bytes() > 0 && !std::exchange(told_of_held_, true)) {
+    news_ = fmt::format(
+        "warning: the step ends with {} alive that no op will read: someone holds a tensor of the "
+        "step, which keeps its bytes for the whole step",
+        format_bytes(context.held_bytes()));
+  }
   return loss;
 }
 
@@ -42,6 +52,7 @@ void ModelRun::examine(std::size_t batch) {
 }
 
 std::optional<std::string> ModelRun::take_news() {
+  if (news_) return std::exchange(news_, {});
   PlanAdvice* const advice = context.compute().runner().advice();
   return advice == nullptr ? std::nullopt : advice->take_news();
 }

@@ -106,6 +106,8 @@ class ModelRun : public StepBatches {
   std::uint64_t network_bytes_ = 0;
   bool measures_inference_loss_ = false;
   std::optional<double> inference_loss_;
+  bool told_of_held_ = false;
+  std::optional<std::string> news_;
 };
 
 }  // namespace skyline

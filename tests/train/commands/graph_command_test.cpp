@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -52,6 +53,22 @@ TEST(GraphCommandTest, JsonGivesAReasonForEachOutputThatIsNotInPlace) {
     }
   }
   EXPECT_GT(in_place, 0u);
+}
+
+TEST(GraphCommandTest, ComputesTheGradientOfTheImagesIfAsked) {
+  for (const std::string model : {"alexnet", "lenet"}) {
+    const std::string plain = graph_of({"--model", model}).output;
+    EXPECT_THAT(plain, Not(HasSubstr("gradient of images")));
+    const nlohmann::json graph = graph_of({"--model", model, "--input-gradient", "--json"}).json();
+    const auto& values = graph["values"];
+    const auto found = std::ranges::find(values, "gradient of images", [](const auto& value) {
+      return value["name"].template get<std::string>();
+    });
+    ASSERT_NE(found, values.end());
+    EXPECT_EQ((*found)["bytes"], values[0]["bytes"]) << "as many as the images";
+  }
+  EXPECT_EQ(graph_of({"--model", "mlp", "--infer", "--input-gradient"}).exit_code, 2);
+  EXPECT_EQ(graph_of({"--model", "seq2seq", "--input-gradient"}).exit_code, 2);
 }
 
 TEST(GraphCommandTest, NothingIsInPlaceWhereThatIsOff) {

@@ -17,6 +17,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 using Buckets = std::vector<std::vector<std::size_t>>;
 
 StepSeconds modelled() { return step_seconds({}, {.device = "cpu"}); }

@@ -39,6 +39,33 @@ TEST(DryRunTest, InferenceKeepsNeitherGradientsNorVelocities) {
             lower_bound_bytes(lenet().trace, kAlignmentBytes));
 }
 
+// A network whose user keeps its logits.
+struct HoldingModel : Model {
+  explicit HoldingModel(std::unique_ptr<Model> network)
+      : Model(network->shape()), inner(std::move(network)) {}
+  Prediction forward(Context& context, Tensor images) const override {
+    Prediction prediction = inner->forward(context, std::move(images));
+    held = prediction.logits;
+    return prediction;
+  }
+  std::unique_ptr<Model> inner;
+  mutable Tensor held;
+};
+
+TEST(DryRunTest, AHeldTensorIsAWarningOnce) {
+  ImageRun run({.device = "simulated"}, {.execute = false}, {.model = "lenet", .shape = {}});
+  Batch batch;
+  batch.size = 32;
+  run.train_step(batch, {});
+  EXPECT_EQ(run.take_news(), std::nullopt);
+  run.model = std::make_unique<HoldingModel>(std::move(run.model));
+  run.train_step(batch, {});
+  const std::string news = run.take_news().value_or("");
+  EXPECT_NE(news.find("warning: the step ends with 1.25 KiB alive"), news.npos) << news;
+  run.train_step(batch, {});
+  EXPECT_EQ(run.take_news(), std::nullopt);
+}
+
 TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
   const auto run = [](std::int64_t batch_size, bool prefetch) {
     return dry_run({.model = "lenet", .shape = {}, .batch_size = batch_size, .prefetch = prefetch});

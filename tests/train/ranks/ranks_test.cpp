@@ -30,6 +30,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 namespace fs = std::filesystem;
 
 using testing::HasSubstr;

@@ -11,6 +11,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 TrainOptions small_options(const std::string& model) {
   TrainOptions options;
   options.model = model;

@@ -21,6 +21,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 constexpr std::int64_t kMicroBatches = 3;
 constexpr std::int64_t kMicroSteps = 4;
 constexpr float kRate = 0.01f;

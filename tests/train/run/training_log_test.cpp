@@ -12,6 +12,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 using Json = nlohmann::ordered_json;
 
 // A text run, whose steps have more figures than those of images. No step is executed.

@@ -15,6 +15,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 using testing::HasSubstr;
 
 constexpr std::uint64_t kTightPage = 4096;

@@ -21,6 +21,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 const char* texts() { return std::getenv("SKYLINE_TEXTS"); }
 
 struct BatchForm {

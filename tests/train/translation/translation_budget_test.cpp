@@ -21,6 +21,8 @@
 namespace skyline {
 namespace {
 
+using namespace tests;
+
 constexpr std::uint64_t kPage = 4096;
 constexpr std::int64_t kTextSteps = 24;  // two epochs, each shuffled anew
 

@@ -11,6 +11,7 @@ Context::Options dry_context(const DryRunOptions& options) {
   context.compute = options.compute;
   context.savings = options.savings;
   context.prefetch = options.prefetch;
+  context.input_gradient = options.input_gradient;
   context.convolution_workspace_bytes = options.convolution_workspace_bytes;
   return dry_context(context, options.mode);
 }

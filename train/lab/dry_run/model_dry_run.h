@@ -28,6 +28,7 @@ struct DryRunOptions {
   bool shard_optimizer = false;
   bool guard = false;
   bool prefetch = false;
+  bool input_gradient = false;            // of the images
   std::shared_ptr<Compute> compute = {};  // null: the CPU
   // Workspace of every convolution, forward and backward; unset: what the backend needs.
   std::optional<std::uint64_t> convolution_workspace_bytes = {};
