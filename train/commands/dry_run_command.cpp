@@ -38,6 +38,7 @@ struct DryRunArguments {
   std::vector<std::string> allocators = allocator_names();
   AllocatorOptions allocator_options;
   std::string planner{kDefaultPlanner};
+  std::string hold;
   std::optional<std::uint64_t> device_memory_bytes;
   std::string device = "cpu";
   DeviceOptions device_options;
@@ -90,6 +91,7 @@ DryRunRequest question_of(const DryRunArguments& arguments, const LiveParts& liv
                          .allocators = {},
                          .device_memory_bytes = arguments.device_memory_bytes,
                          .planner = arguments.planner,
+                         .hold = arguments.hold,
                          .commit_bytes = commit_bytes};
   if (arguments.has_budget() || arguments.lanes > 0 || arguments.ranks > 0) {
     question.seconds = seconds_of(arguments);
@@ -245,6 +247,8 @@ CommandRun declare_dry_run(OptionList& list) {
   add_planner_option(list, arguments->planner);
   list.add("--threads", integer(arguments->threads, 0, kMostThreads),
            "Threads (0: automatic, 1 for small models, else all cores)");
+  list.add("--hold", text(arguments->hold, "LAYER"),
+           "Show what the step takes if the user holds this layer's output to its end");
   list.add("--lanes", integer(arguments->lanes, 1, kMostLanes),
            "Show what running the step's ops on this many lanes (workers) costs in bytes and gains "
            "in seconds");

@@ -291,6 +291,21 @@ TEST(DryRunCommandTest, OneLaneIsTheOrdinaryPlan) {
   EXPECT_EQ(lanes["events"], 0);
 }
 
+// 32 images of 6 x 14 x 14 pixels.
+TEST(DryRunCommandTest, SaysWhatAHeldOutputKeeps) {
+  const std::vector<std::string> words = {"--model", "lenet", "--hold", "conv1"};
+  const Outcome outcome = dry_run_of(words);
+  EXPECT_NE(outcome.output.find("keeps 147 KiB for the whole step"), std::string::npos)
+      << outcome.output;
+  const nlohmann::json json = dry_run_of({"--model", "lenet", "--hold", "conv1", "--json"}).json();
+  EXPECT_EQ(json["held"]["bytes"], 32 * 6 * 14 * 14 * 4);
+  EXPECT_GE(json["held"]["planned"], json["peak"]);
+  EXPECT_FALSE(dry_run_of({"--json"}).json().contains("held"));
+  const Outcome unknown = dry_run_of({"--model", "lenet", "--hold", "conv9"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.messages.find("layer 'conv9'"), std::string::npos) << unknown.messages;
+}
+
 TEST(DryRunCommandTest, RefusesLanesThatDoNotFit) {
   const auto messages = [](std::vector<std::string> words) { return dry_run_of(words).messages; };
   EXPECT_EQ(messages({"--lanes", "0"}),

@@ -136,7 +136,7 @@ TEST_F(JsonHelp, HasTheKeysOfReplays) {
 TEST_F(JsonHelp, HasTheKeysOfDryRuns) {
   use("dry-run");
   run({"--model", "lenet", "--write-graph", path("g.json"), "--lanes", "2", "--ranks", "2",
-       "--memory", "2MiB", "--budgets"});
+       "--memory", "2MiB", "--budgets", "--hold", "conv1"});
   run({"--model", "lenet", "--device-memory", "3MiB", "--slowdown", "5"});
   run({"--model", "lenet", "--device-memory", "500KiB"});
   expect_the_same_keys();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
@@ -35,13 +37,13 @@ std::uint64_t planned(const std::vector<Strategy>& strategies, const std::string
 
 TEST(StrategiesTest, AnMlpByHand) {
   const auto strategies = strategies_of(without_workspaces(Mode::kTraining), "portfolio");
-  ASSERT_EQ(strategies.size(), 4u);
+  ASSERT_EQ(strategies.size(), 5u);
   EXPECT_EQ(strategies[0].blocks, 15u);
   const std::uint64_t all = kImages + kLabels + 4 * kFc1 + 4 * kFc2 + 3 * kLogits + 2 * kLoss;
   EXPECT_EQ(planned(strategies, "none"), all);
   // Overwritten in place: the inputs of each relu, forward and backward; the logits by the
   // probabilities, and these by the gradient of the logits; the loss by its gradient.
-  EXPECT_EQ(strategies[1].blocks, 8u);
+  EXPECT_EQ(strategies[2].blocks, 8u);
   EXPECT_EQ(planned(strategies, "in place"), all - 2 * kFc1 - 2 * kFc2 - 2 * kLogits - kLoss);
   // The fullest tick is the backward relu of fc1. Live are its output, the gradient of its output,
   // the gradient it writes, and the images, which the weight gradient of fc1 still reads. In place,
@@ -51,11 +53,33 @@ TEST(StrategiesTest, AnMlpByHand) {
 }
 
 TEST(StrategiesTest, ForwardOnlyByHand) {
-  const Strategy strategy = forward_only(without_workspaces(Mode::kInference), "portfolio");
-  EXPECT_EQ(strategy.name, "forward only");
+  const auto strategies = strategies_of(without_workspaces(Mode::kInference), "portfolio");
+  ASSERT_EQ(strategies.size(), 4u);  // nothing to go back through
   // fc1 reads the images and writes its output; the labels are still needed.
-  EXPECT_EQ(strategy.plan.peak, kImages + kLabels + kFc1);
-  EXPECT_TRUE(strategy.plan.proved_optimal);
+  EXPECT_EQ(planned(strategies, "both"), kImages + kLabels + kFc1);
+}
+
+// At the loss every output is alive, and so is the gradient of each: without workspaces no strategy
+// takes more.
+TEST(StrategiesTest, BackPropagationHoldsOutputsAndGradients) {
+  const StepGraph graph = without_workspaces(Mode::kTraining);
+  const auto strategies = strategies_of(graph, "portfolio");
+  EXPECT_EQ(strategies[1].name, "back-propagation");
+  EXPECT_EQ(planned(strategies, "back-propagation"), planned(strategies, "none"));
+
+  const SimulatedStep step = simulate_uses(back_propagated(graph), {.in_place = false});
+  std::map<std::string, OpId> first, last;
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    if (graph.ops[op].phase == Phase::kForward) first.try_emplace(graph.ops[op].layer, op);
+    if (graph.ops[op].phase == Phase::kBackward) last[graph.ops[op].layer] = op;
+  }
+  ASSERT_EQ(last.count("fc2"), 1u);
+  for (std::size_t block = 0; block < step.trace.size(); ++block) {
+    const BlockTag& tag = step.trace.tags[block];
+    EXPECT_EQ(tag.phase, Phase::kForward) << "no gradient has a request of its own";
+    if (last.count(tag.layer) == 0) continue;  // the batch
+    EXPECT_GE(step.trace.blocks[block].upper, step.begins[last[tag.layer]]) << tag.layer;
+  }
 }
 
 TEST(StrategiesTest, BothIsWhatADryStepRecords) {

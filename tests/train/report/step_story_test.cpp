@@ -84,7 +84,8 @@ TEST(StepStory, TheCurvesOfTheStrategiesPeakAtTheirLowerBounds) {
   const DryRunFacts facts = step_of("lenet");
   const auto story = story_of(facts, facts.trace);
   ASSERT_TRUE(story);
-  const std::vector<Strategy> planned = strategies_of(facts.step.graph, "portfolio");
+  std::vector<Strategy> planned = strategies_of(facts.step.graph, "portfolio");
+  std::erase_if(planned, [](auto& row) { return row.name == "back-propagation"; });
   ASSERT_EQ(story->strategies.size(), planned.size());
   for (std::size_t i = 0; i < planned.size(); ++i) {
     EXPECT_EQ(story->strategies[i].name, planned[i].name);

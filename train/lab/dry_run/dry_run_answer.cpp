@@ -1,11 +1,14 @@
 #include "train/lab/dry_run/dry_run_answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "memory/replay/live_bytes.h"
 #include "memory/solvers/solvers.h"
+#include "train/cli/usage_error.h"
 #include "train/decide/program_graph.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
@@ -46,29 +49,6 @@ SlowerBatch largest_slower_batch(const DryRunRequest& question) {
 }
 
 namespace {
-
-// Recomputing longer chains saves little more in the paper's networks.
-constexpr int kShownRecompute = 4;
-
-std::vector<Strategy> strategies(DryRun& program, const DryRunRequest& question,
-                                 const DryRunFacts& facts) {
-  std::vector<Strategy> rows = strategies_of(facts.step.graph, question.planner);
-  if (question.program.mode == Mode::kTraining) {
-    if (question.program.step.recompute < kShownRecompute) {
-      DryRunOptions again = question.program;
-      again.step.recompute = kShownRecompute;
-      const StepGraph graph = dry_run(again).step.graph;
-      // Without chains to recompute, the row would repeat "both".
-      if (graph.ops.size() > facts.step.graph.ops.size()) {
-        rows.push_back(recomputed(graph, kShownRecompute, question.planner));
-      }
-    }
-    const DryRunFacts inference =
-        program.foresee(question.program.batch_size, Mode::kInference, DryRun::Graph::kOn);
-    rows.push_back(forward_only(inference.step.graph, question.planner));
-  }
-  return rows;
-}
 
 StepOrder order_of(const DryRunResult& answer) {
   const DryRunOptions& program = answer.question.program;
@@ -115,6 +95,29 @@ AllocatorAnswer allocator_answer(const DryRunRequest& question, const DryRunFact
     answer.on_device = replay_run(facts.run, facts.trace, choice);
   }
   return answer;
+}
+
+// Throws UsageError if no op of the forward pass belongs to the layer.
+HeldOutput held_output(const DryRunResult& answer) {
+  const std::string& layer = answer.question.hold;
+  StepGraph graph = executed_graph(answer);
+  const StepOp* last = nullptr;
+  for (const StepOp& op : graph.ops) {
+    const bool inside = op.layer == layer || op.layer.starts_with(layer + ".");
+    if (inside && op.phase == Phase::kForward && !op.outputs.empty()) last = &op;
+  }
+  if (last == nullptr) {
+    throw UsageError(
+        fmt::format("--hold: no op of the forward pass belongs to a layer '{}'; "
+                    "'skyline summary' lists the layers",
+                    layer));
+  }
+  StepValue& owner = graph.values[graph.values[last->outputs.front()].storage];
+  owner.kept = true;
+  return {.layer = layer,
+          .op = last->name,
+          .bytes = align_request(owner.bytes),
+          .plan = plan(simulate(graph), answer.question.planner, {}, all_planners())};
 }
 
 // Chooses what the program recomputes within its memory, and shows the curve.
@@ -269,10 +272,12 @@ DryRunResult answer(const DryRunRequest& asked) {
   answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);
+  if (!question.hold.empty()) answer.held = held_output(answer);
   for (const ReplayChoice& choice : question.allocators) {
     answer.allocators.push_back(allocator_answer(question, answer.facts, choice));
   }
-  answer.strategies = strategies(program, question, answer.facts);
+  answer.strategies =
+      strategies_of(program, question.program, answer.facts.step.graph, question.planner);
   if (question.slowdown) answer.slower = largest_slower_batch(question);
   if (question.device_memory_bytes) {
     answer.largest =
@@ -290,6 +295,14 @@ StepGraph executed_graph(const DryRunResult& answer) {
     for (StepOp& op : graph.ops) op.in_place.clear();
   }
   return graph;
+}
+
+Rows<HeldOutput> rows(const HeldOutput*) {
+  return {{"layer", "whose output is held", &HeldOutput::layer},
+          {"op", "that writes it", &HeldOutput::op},
+          {"bytes", kBytes, "kept for the whole step", &HeldOutput::bytes},
+          {"planned", kBytes, "peak of the step's plan then",
+           [](auto& held) { return held.plan.peak; }}};
 }
 
 Rows<DryRunResult> rows(const DryRunResult*) {
@@ -329,6 +342,8 @@ Rows<DryRunResult> rows(const DryRunResult*) {
       {"validation_seconds", kSeconds, "of the validator",
        [](auto& result) { return result.plan.validation_seconds; }},
       {"order", "of the step's ops", &DryRunResult::order},
+      {"held", "with --hold: the step if the user holds that layer's output",
+       [](auto& result) { return if_known(result.held); }},
       {"budget", "with --memory: the step that fits", &DryRunResult::budget},
       {"categories", "bytes by category", categories_of},
       {"layers", "bytes of each layer", layers_of},

@@ -21,6 +21,7 @@ struct DryRunRequest {
   std::vector<ReplayChoice> allocators;  // must have no capacity
   std::optional<std::uint64_t> device_memory_bytes = {};
   std::string planner{kDefaultPlanner};
+  std::string hold;  // a layer whose output the user holds to the end of the step; empty: none
   std::size_t commit_bytes = kCommitBytes;  // of the device's arenas
   StepSeconds seconds = {};                 // of each op
   // For budgets:
@@ -45,6 +46,13 @@ struct SlowerBatch {
 // most question.slowdown longer than if it kept all values.
 SlowerBatch largest_slower_batch(const DryRunRequest& question);
 
+// The step if its user holds the output of a layer, as a list of activations in a network would.
+struct HeldOutput {
+  std::string layer, op;    // the last op of the layer that runs forward
+  std::uint64_t bytes = 0;  // rounded, kept from that op to the end of the step
+  Plan plan;
+};
+
 struct AllocatorAnswer {
   AllocatorUse unlimited;                 // on a device without a memory limit
   std::optional<AllocatorUse> on_device;  // on a device of device_memory_bytes, if given
@@ -56,6 +64,7 @@ struct DryRunResult {
   StepGraph program_step;  // the same step in the program's sequence
   Plan plan;
   StepOrder order;
+  std::optional<HeldOutput> held;           // if question.hold is given
   std::vector<AllocatorAnswer> allocators;  // in the order of the question
   std::vector<Strategy> strategies;
   std::optional<BudgetAnswer> budget;     // if program.step.memory_bytes is given

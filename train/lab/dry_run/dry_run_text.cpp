@@ -73,6 +73,13 @@ std::string head(const DryRunResult& answer) {
     text += fmt::format("           every convolution asks for {} of workspace\n",
                         format_bytes(*question.program.convolution_workspace_bytes));
   }
+  if (answer.held) {
+    const HeldOutput& held = *answer.held;
+    text += fmt::format(
+        "held       the output of {} ({}) keeps {} for the whole step,\n"
+        "           which is then planned in {}\n",
+        held.layer, held.op, format_bytes(held.bytes), format_bytes(held.plan.peak));
+  }
   if (answer.budget) text += answer.budget->text() + "\n";
   return text + answer.order.text() + "\n";
 }
