@@ -78,13 +78,15 @@ Antichain heaviest_antichain(const Conflicts& conflicts, std::span<const std::ui
   return heaviest;
 }
 
-std::vector<std::uint32_t> path_colours(const StepEdges& edges) {
-  std::vector<std::uint32_t> colours(edges.size(), kNone);
-  for (std::uint32_t colour = 0;; ++colour) {
-    const std::vector<OpId> path = longest_path(edges, colours);
+PathColours path_colours(const StepEdges& edges, std::size_t most) {
+  PathColours colours{.of_op = std::vector<std::uint32_t>(edges.size(), kNone), .paths = 0};
+  for (; colours.paths < most; ++colours.paths) {
+    const std::vector<OpId> path = longest_path(edges, colours.of_op);
     if (path.empty()) return colours;
-    for (const OpId op : path) colours[op] = colour;
+    for (const OpId op : path) colours.of_op[op] = colours.paths;
   }
+  std::ranges::replace(colours.of_op, kNone, colours.paths);
+  return colours;
 }
 
 }  // namespace skyline

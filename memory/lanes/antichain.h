@@ -2,7 +2,9 @@
 // of paths.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -22,10 +24,12 @@ struct Antichain {
 // sum to less than 2^62. One maximum flow in a network of 2 nodes a thing.
 Antichain heaviest_antichain(const Conflicts& conflicts, std::span<const std::uint64_t> weights);
 
+inline constexpr std::size_t kAllPaths = std::numeric_limits<std::size_t>::max();
+
 // Returns a colour for each op, from 0 (MXNet note, "Try to Allow More Parallelization"): the ops
 // of a longest path get the first colour, those of a longest path through the others the next, and
-// so on. Two ops of one colour never run at once, because edges lead from one to the next.
-// O(colours × size).
-std::vector<std::uint32_t> path_colours(const StepEdges& edges);
+// so on for at most `most` paths. Two ops of one path never run at once, because edges lead from
+// one to the next. All other ops get one more colour. O(paths × size).
+PathColours path_colours(const StepEdges& edges, std::size_t most = kAllPaths);
 
 }  // namespace skyline

@@ -163,6 +163,91 @@ class ConflictPlanner {
   Plan best_;
 };
 
+// Moves blocks of a plan. Every move lets blocks of one colour share more bytes, so moves end.
+class ColourMoves {
+ public:
+  ColourMoves(const Trace& trace, const Conflicts& conflicts,
+              std::span<const std::uint32_t> colours, Plan& plan)
+      : conflicts_(conflicts), colours_(colours), plan_(plan) {
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      bytes_.push_back(planned_bytes(trace, i, plan.alignment));
+    }
+  }
+
+  void run() {
+    bool moved = true;
+    for (std::size_t pass = 0; moved && pass < kMostPasses; ++pass) {
+      moved = false;
+      for (std::size_t block = 0; block < bytes_.size(); ++block) moved |= move(block);
+    }
+    plan_.peak = peak_of(plan_.offsets, bytes_);
+  }
+
+ private:
+  static constexpr std::size_t kMostPasses = 8;
+
+  // Where the block may begin: each hole that its conflicts leave, as [from, to].
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> holes(std::size_t block) const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> taken, holes;
+    for (std::size_t other = 0; other < bytes_.size(); ++other) {
+      if (conflicts_.conflict(block, other)) {
+        taken.emplace_back(plan_.offsets[other], plan_.offsets[other] + bytes_[other]);
+      }
+    }
+    std::ranges::sort(taken);
+    taken.emplace_back(plan_.peak, plan_.peak);
+    std::uint64_t free = 0;
+    for (const auto& [begin, end] : taken) {
+      if (begin >= free + bytes_[block]) holes.emplace_back(free, begin - bytes_[block]);
+      free = std::max(free, end);
+    }
+    return holes;
+  }
+
+  // The bytes that a block at `offset` would share with others of its colour.
+  std::uint64_t shared(std::size_t block, std::uint64_t offset,
+                       std::span<const std::size_t> friends) const {
+    std::uint64_t sum = 0;
+    for (const std::size_t other : friends) {
+      const std::uint64_t begin = std::max(plan_.offsets[other], offset);
+      const std::uint64_t end =
+          std::min(plan_.offsets[other] + bytes_[other], offset + bytes_[block]);
+      if (begin < end) sum += end - begin;
+    }
+    return sum;
+  }
+
+  bool move(std::size_t block) {
+    std::vector<std::size_t> friends;
+    for (std::size_t other = 0; other < bytes_.size(); ++other) {
+      const bool alike = other != block && colours_[other] == colours_[block];
+      if (alike && !conflicts_.conflict(block, other)) friends.push_back(other);
+    }
+    if (friends.empty()) return false;
+    const std::uint64_t before = shared(block, plan_.offsets[block], friends);
+    std::uint64_t most = before;
+    for (const auto& [from, to] : holes(block)) {
+      const auto look = [&](std::uint64_t offset) {
+        const std::uint64_t sum = shared(block, offset, friends);
+        if (sum <= most) return;
+        most = sum;
+        plan_.offsets[block] = offset;
+      };
+      look(from);
+      for (const std::size_t other : friends) {
+        const std::uint64_t begin = plan_.offsets[other];
+        if (begin > from && begin <= to) look(begin);
+      }
+    }
+    return most > before;
+  }
+
+  const Conflicts& conflicts_;
+  std::span<const std::uint32_t> colours_;
+  std::vector<std::uint64_t> bytes_;  // by block, rounded
+  Plan& plan_;
+};
+
 // Every two blocks that conflict are alive at one tick.
 bool are_intervals(const Trace& trace, const Conflicts& conflicts) {
   for (std::size_t late = 0; late < trace.size(); ++late) {
@@ -177,10 +262,13 @@ bool are_intervals(const Trace& trace, const Conflicts& conflicts) {
 }  // namespace
 
 Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options,
-                    std::string_view name) {
-  if (are_intervals(trace, conflicts)) return plan(trace, kDefaultPlanner, options);
+                    std::string_view name, std::span<const std::uint32_t> colours) {
+  const bool intervals = are_intervals(trace, conflicts);
+  if (intervals && colours.empty()) return plan(trace, kDefaultPlanner, options);
   const auto started = std::chrono::steady_clock::now();
-  Plan found = ConflictPlanner(trace, conflicts, options).run(options);
+  Plan found = intervals ? plan(trace, kDefaultPlanner, options)
+                         : ConflictPlanner(trace, conflicts, options).run(options);
+  if (!colours.empty()) ColourMoves(trace, conflicts, colours, found).run();
   const auto planned = std::chrono::steady_clock::now();
   found.planner = name;
   const Validity verdict = validate(trace, found);

@@ -17,7 +17,10 @@ namespace skyline {
 // wins. The proved bound is the heaviest set of blocks that conflict with each other. If all
 // conflicts are those of ticks, this is the default planner. The same question always gets the same
 // plan, unless options have a time limit. `name` becomes the plan's.
+//
+// With a colour for each block, blocks move at the end to where they share more bytes with others
+// of their colour, as far as the peak allows.
 Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options,
-                    std::string_view name);
+                    std::string_view name, std::span<const std::uint32_t> colours = {});
 
 }  // namespace skyline

@@ -90,11 +90,11 @@ Conflicts op_conflicts(const HappensBefore& order) {
 
 Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order) {
   const std::vector<std::uint32_t> one_colour(order.ops());
-  return block_conflicts(step, order, one_colour);
+  return block_conflicts(step, order, {.of_op = one_colour, .paths = 1});
 }
 
 Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order,
-                          std::span<const std::uint32_t> colours) {
+                          const PathColours& colours) {
   const std::vector<TraceBlock>& blocks = step.trace.blocks;
   const BlockOps ops = block_ops(step, order);
   Conflicts conflicts(blocks.size());
@@ -103,8 +103,9 @@ Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order,
     const OpId first = ops.first[late];
     const auto is_done = [&](OpId op) { return order.before(op, first); };
     for (std::size_t early = 0; early < late; ++early) {
-      if (blocks[early].upper > blocks[late].lower || colours[ops.first[early]] != colours[first] ||
-          !std::ranges::all_of(ops.last[early], is_done)) {
+      const std::uint32_t colour = colours.of_op[first];
+      if (blocks[early].upper > blocks[late].lower || colours.of_op[ops.first[early]] != colour ||
+          (colour < colours.paths && !std::ranges::all_of(ops.last[early], is_done))) {
         conflicts.add(early, late);
       }
     }

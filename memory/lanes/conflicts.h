@@ -75,9 +75,17 @@ Conflicts op_conflicts(const HappensBefore& order);
 // of which the earlier may still be in use when an op requests the later. O(blocks²).
 Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order);
 
-// The same, and only blocks that ops of one colour request may share bytes.
+// A colour for each op: those below `paths` stand for a path each, the colour `paths` for all ops
+// on none.
+struct PathColours {
+  std::vector<std::uint32_t> of_op;
+  std::uint32_t paths = 0;
+};
+
+// The same, and only blocks that ops of one colour request may share bytes; if the ops are on no
+// path, whenever their ticks allow it, so that ops may have to wait.
 Conflicts block_conflicts(const SimulatedStep& step, const HappensBefore& order,
-                          std::span<const std::uint32_t> colours);
+                          const PathColours& colours);
 
 // Returns the waits that a plan of a simulated step adds because blocks share bytes (MXNet note:
 // the implicit edges): an op that requests a block waits for the ops that use an earlier block with

@@ -11,6 +11,18 @@
 #include "memory/planners/registry.h"
 
 namespace skyline {
+namespace {
+
+// Returns the colour of the op that requests each block.
+std::vector<std::uint32_t> block_colours(const SimulatedStep& step, const PathColours& colours) {
+  std::vector<std::uint32_t> of_block(step.trace.size());
+  for (const BlockUse& use : step.uses) {
+    if (use.kind == BlockUse::Kind::kRequest) of_block[use.block] = colours.of_op[use.op];
+  }
+  return of_block;
+}
+
+}  // namespace
 
 Plan plan_lanes(const StepGraph& graph, const Lanes& lanes, const PlanOptions& options) {
   return plan_lanes(graph, lanes, simulate(graph), options);
@@ -61,11 +73,39 @@ Plan plan_any_order(const StepGraph& graph, const PlanOptions& options) {
   return plan_conflicts(step.trace, block_conflicts(step, order), options, "any-order");
 }
 
-Plan plan_path_colours(const StepGraph& graph, const PlanOptions& options) {
+Plan plan_path_colours(const StepGraph& graph, const PlanOptions& options, std::size_t paths) {
   const SimulatedStep step = simulate_uses(graph);
   const StepEdges edges = step_edges(graph, step);
-  const Conflicts conflicts = block_conflicts(step, HappensBefore(edges), path_colours(edges));
+  const PathColours colours = path_colours(edges, paths);
+  const Conflicts conflicts = block_conflicts(step, HappensBefore(edges), colours);
   return plan_conflicts(step.trace, conflicts, options, "path-colours");
+}
+
+Plan plan_soft_colours(const StepGraph& graph, const PlanOptions& options, std::size_t paths) {
+  const SimulatedStep step = simulate_uses(graph);
+  const StepEdges edges = step_edges(graph, step);
+  const std::vector<std::uint32_t> colours = block_colours(step, path_colours(edges, paths));
+  return plan_conflicts(step.trace, block_conflicts(step, HappensBefore(edges)), options,
+                        "soft-colours", colours);
+}
+
+std::optional<double> shared_within_colours(const SimulatedStep& step, const Plan& plan,
+                                            const PathColours& colours) {
+  const std::vector<std::uint32_t> colour = block_colours(step, colours);
+  const auto end = [&](std::size_t block) {
+    return plan.offsets[block] + planned_bytes(step.trace, block, plan.alignment);
+  };
+  double shared = 0, within = 0;
+  for (std::size_t late = 0; late < colour.size(); ++late) {
+    for (std::size_t early = 0; early < late; ++early) {
+      const std::uint64_t begin = std::max(plan.offsets[early], plan.offsets[late]);
+      const std::uint64_t to = std::min(end(early), end(late));
+      if (begin >= to) continue;
+      shared += static_cast<double>(to - begin);
+      if (colour[early] == colour[late]) within += static_cast<double>(to - begin);
+    }
+  }
+  return shared > 0 ? std::optional(within / shared) : std::nullopt;
 }
 
 }  // namespace skyline

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "memory/lanes/antichain.h"
 #include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
 #include "memory/planners/planner.h"
@@ -45,7 +47,20 @@ std::vector<std::size_t> requests_before_free(const Trace& trace);
 Plan plan_any_order(const StepGraph& graph, const PlanOptions& options = {});
 
 // The same, and only blocks that ops on one path request may share bytes (path_colours()): the
-// MXNet note's way without ancestor queries, which gives up what crosses paths.
-Plan plan_path_colours(const StepGraph& graph, const PlanOptions& options = {});
+// MXNet note's way without ancestor queries, which gives up what crosses paths. With fewer paths
+// than the graph has, blocks of the other ops share bytes as on one lane, so ops may wait.
+Plan plan_path_colours(const StepGraph& graph, const PlanOptions& options = {},
+                       std::size_t paths = kAllPaths);
+
+// Encourages sharing within a colour instead (the note allows both): begins with the plan for any
+// order, and moves blocks within its peak to where they share more bytes with blocks of their
+// colour. No op waits.
+Plan plan_soft_colours(const StepGraph& graph, const PlanOptions& options = {},
+                       std::size_t paths = kAllPaths);
+
+// Returns the share of the bytes that blocks have in common which blocks of one colour have in
+// common; nothing if no blocks share bytes. O(blocks²).
+std::optional<double> shared_within_colours(const SimulatedStep& step, const Plan& plan,
+                                            const PathColours& colours);
 
 }  // namespace skyline

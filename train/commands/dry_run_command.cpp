@@ -46,6 +46,7 @@ struct DryRunArguments {
   bool budgets = false;
   double slowdown = 0;  // per cent
   std::int64_t lanes = 0, ranks = 0;
+  std::optional<std::int64_t> path_colours;  // unset: all
   LinkOptions link;
 
   bool has_budget() const { return step.memory_bytes || budgets || slowdown > 0; }
@@ -117,8 +118,10 @@ DryRunAnswer answer_to(const DryRunArguments& arguments, const LiveParts& live) 
   const DryRunRequest& question = found.step.question;
   const StepSeconds& seconds = question.seconds;
   if (arguments.lanes > 0) {
-    found.lanes = lane_answer(executed_graph(found.step), seconds.of(found.step.facts.step),
-                              static_cast<std::size_t>(arguments.lanes), seconds.source);
+    found.lanes =
+        lane_answer(executed_graph(found.step), seconds.of(found.step.facts.step),
+                    static_cast<std::size_t>(arguments.lanes), seconds.source,
+                    static_cast<std::size_t>(arguments.path_colours.value_or(kMostLanes)));
   }
   if (arguments.ranks > 0) {
     found.ranks = rank_answer(question.program, seconds, static_cast<std::size_t>(arguments.ranks),
@@ -252,6 +255,11 @@ CommandRun declare_dry_run(OptionList& list) {
   list.add("--lanes", integer(arguments->lanes, 1, kMostLanes),
            "Show what running the step's ops on this many lanes (workers) costs in bytes and gains "
            "in seconds");
+  list.add(
+          "--path-colours", integer(arguments->path_colours, 1, kMostLanes),
+          "With --lanes: only this many paths of ops, the longest first, get a colour of the MXNet "
+          "note (default: all)")
+      .needs({"--lanes"});
   list.add("--ranks", integer(arguments->ranks, 1, kMostRanks),
            "Show the step on 1, 2, 4, … up to this many processes that train together: bytes, "
            "traffic, seconds")

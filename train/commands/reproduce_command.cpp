@@ -6,7 +6,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"
 #include "train/lab/dry_run/largest_batch.h"
-#include "train/lab/lanes/lane_answer.h"
+#include "train/lab/mxnet/mxnet.h"
 #include "train/lab/olla/olla.h"
 #include "train/lab/pgmo/pgmo.h"
 
@@ -57,8 +57,7 @@ CommandResult run(const OptionList& list, const ReproduceArguments& arguments, C
     throw UsageError("--batch-sizes is for pgmo: those of " + arguments.paper + " are fixed");
   }
   if (arguments.paper == "mxnet") {
-    return reported(arguments, console, reproduce_parallel_note(), parallel_note_text,
-                    parallel_note_page);
+    return reported(arguments, console, reproduce_mxnet(), mxnet_text, mxnet_page);
   }
   return reported(arguments, console, reproduce_olla(), olla_text, olla_page);
 }
@@ -86,7 +85,7 @@ CommandRun declare_reproduce(OptionList& list) {
   list.add("PAPER", choice(arguments->paper, {"pgmo", "olla", "mxnet"}, "paper"),
            "Paper: pgmo is Sekiyama et al. 2018, arXiv:1804.10001; olla is Steiner et al. 2022, "
            "arXiv:2210.12924, the order of a step's ops; mxnet is the note Optimizing Memory "
-           "Consumption in Deep Learning, its example of parallel operations",
+           "Consumption in Deep Learning, its pictures and its table of costs",
            kRequired);
   list.add("--batch-sizes",
            {.type = "N,N,...",
@@ -101,7 +100,7 @@ CommandRun declare_reproduce(OptionList& list) {
            "Write text, JSON and page into this folder: pgmo.txt, pgmo.json, pgmo.html");
   list.prints(keys<PgmoReproduction>);
   list.prints(keys<OllaReproduction>);
-  list.prints(keys<ParallelNote>);
+  list.prints(keys<MxnetReproduction>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

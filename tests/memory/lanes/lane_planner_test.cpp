@@ -49,6 +49,9 @@ TEST(LanePlanner, PlansAreSafeWithTheEdgesAlone) {
     expect_sound(graph, given, lanes);
     expect_sound(graph, any, a_lane_each(graph));
     expect_sound(graph, plan_path_colours(graph), a_lane_each(graph));
+    const Plan soft = plan_soft_colours(graph);
+    expect_sound(graph, soft, a_lane_each(graph));
+    EXPECT_LE(soft.peak, any.peak);
     if (given.peak > given.lower_bound) ++above_one_lane;
     if (HasFailure()) FAIL() << "seed " << seed;
   }
@@ -192,9 +195,10 @@ TEST(PathColours, ColourPathsLongestFirst) {
   for (const std::uint64_t seed : seeds(300)) {
     const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
     const StepEdges edges = step_edges(graph, simulate_uses(graph));
-    const std::vector<std::uint32_t> colours = path_colours(edges);
+    const PathColours colours = path_colours(edges);
+    EXPECT_LT(std::ranges::max(colours.of_op), colours.paths);
     std::vector<std::vector<OpId>> paths(edges.size());
-    for (OpId op = 0; op < edges.size(); ++op) paths[colours[op]].push_back(op);
+    for (OpId op = 0; op < edges.size(); ++op) paths[colours.of_op[op]].push_back(op);
     for (std::size_t colour = 0; colour < paths.size(); ++colour) {
       if (colour > 0) {
         EXPECT_LE(paths[colour].size(), paths[colour - 1].size()) << "seed " << seed;
@@ -205,6 +209,55 @@ TEST(PathColours, ColourPathsLongestFirst) {
       }
     }
   }
+}
+
+TEST(PathColours, GiveTheOpsOfNoPathOneColour) {
+  for (const std::uint64_t seed : seeds(300)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const StepEdges edges = step_edges(graph, simulate_uses(graph));
+    const PathColours all = path_colours(edges);
+    for (std::uint32_t most = 1; most <= all.paths; ++most) {
+      const PathColours few = path_colours(edges, most);
+      ASSERT_EQ(few.paths, most) << "seed " << seed;
+      for (OpId op = 0; op < edges.size(); ++op) {
+        ASSERT_EQ(few.of_op[op], std::min(all.of_op[op], most)) << "seed " << seed;
+      }
+    }
+    EXPECT_EQ(plan_path_colours(graph, {}, all.paths).offsets, plan_path_colours(graph).offsets);
+  }
+}
+
+// Ops of no path share bytes as on one lane: the plan is right as soon as its waits are events.
+TEST(PathColours, FewerPathsMakeOpsWait) {
+  std::size_t waiting = 0;
+  for (const std::uint64_t seed : seeds(300)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const SimulatedStep step = simulate_uses(graph);
+    const StepEdges edges = step_edges(graph, step);
+    const Lanes each = a_lane_each(graph);
+    for (const std::size_t paths : {1, 2}) {
+      const Plan few = plan_path_colours(graph, {}, paths);
+      const std::vector<LaneEvent> waits = sharing_edges(step, few, edges);
+      const std::vector<LaneEvent> events = lane_events(with_waits(edges, waits), each);
+      EXPECT_EQ(check_lanes(graph, few, each, events).reason, "") << "seed " << seed;
+      waiting += waits.size();
+    }
+  }
+  EXPECT_GT(waiting, 0u);
+}
+
+TEST(PathColours, SoftOnesShareMoreWithinAColourThanAnyOrder) {
+  double any_sum = 0, soft_sum = 0;
+  for (const std::uint64_t seed : seeds(300)) {
+    const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
+    const SimulatedStep step = simulate_uses(graph);
+    const PathColours colours = path_colours(step_edges(graph, step));
+    any_sum += shared_within_colours(step, plan_any_order(graph), colours).value_or(0);
+    soft_sum += shared_within_colours(step, plan_soft_colours(graph), colours).value_or(0);
+    const Plan hard = plan_path_colours(graph);
+    EXPECT_EQ(shared_within_colours(step, hard, colours).value_or(1), 1) << "seed " << seed;
+  }
+  EXPECT_GT(soft_sum, any_sum);
 }
 
 }  // namespace

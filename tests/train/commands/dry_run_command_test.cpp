@@ -270,7 +270,7 @@ TEST(DryRunCommandTest, ShowsWhatLanesCostAndGain) {
   const Outcome outcome =
       dry_run_of({"--lanes", "2", "--write-lanes", folder / "l.html", "--json"});
   const nlohmann::json lanes = outcome.json()["lanes"];
-  ASSERT_EQ(lanes["plans"].size(), 4u);
+  ASSERT_EQ(lanes["plans"].size(), 5u);
   EXPECT_EQ(lanes["plans"][0]["peak"], outcome.json()["peak"]);
   EXPECT_EQ(lanes["plans"][1]["plan"], "2 lanes");
   for (const nlohmann::json& plan : lanes["plans"]) {
@@ -286,9 +286,35 @@ TEST(DryRunCommandTest, ShowsWhatLanesCostAndGain) {
 
 TEST(DryRunCommandTest, OneLaneIsTheOrdinaryPlan) {
   const nlohmann::json lanes = dry_run_of({"--lanes", "1", "--json"}).json()["lanes"];
-  ASSERT_EQ(lanes["plans"].size(), 3u);
+  ASSERT_EQ(lanes["plans"].size(), 4u);
   EXPECT_EQ(lanes["seconds"], lanes["sum_seconds"]);
   EXPECT_EQ(lanes["events"], 0);
+}
+
+TEST(DryRunCommandTest, ColoursTheLongestPathsOnly) {
+  const auto lanes = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"--model", "googlenet", "--batch-size", "4", "--lanes", "2", "--json"});
+    return dry_run_of(more).json()["lanes"];
+  };
+  const nlohmann::json all = lanes({});
+  const auto few = lanes({"--path-colours", "2"});
+  const auto paths = lanes({"--path-colours", std::to_string(all["paths"].get<int>())});
+  EXPECT_EQ(few["coloured_paths"], 2);
+  EXPECT_EQ(all["coloured_paths"], all["paths"]);
+  for (std::size_t k = 0; k < all["plans"].size(); ++k) {
+    EXPECT_EQ(paths["plans"][k]["peak"], all["plans"][k]["peak"]);
+    EXPECT_EQ(paths["plans"][k]["waits"], all["plans"][k]["waits"]);
+  }
+  const nlohmann::json &hard = all["plans"][2], &soft = all["plans"][3], &any = all["plans"][4];
+  EXPECT_EQ(soft["plan"], "path colours, soft");
+  EXPECT_EQ(soft["waits"], 0);
+  EXPECT_LE(soft["peak"], any["peak"]);
+  EXPECT_GT(soft["within_colours"], any["within_colours"]);
+  EXPECT_EQ(hard["within_colours"], 1);
+  EXPECT_LT(few["plans"][2]["peak"], hard["peak"]) << "ops of no path share as on one lane,";
+  EXPECT_GT(few["plans"][2]["waits"], 0) << "so they wait";
+  EXPECT_EQ(dry_run_of({"--path-colours", "2"}).exit_code, 2);
 }
 
 // 32 images of 6 x 14 x 14 pixels.

@@ -10,7 +10,6 @@
 #include "memory/lanes/antichain.h"
 #include "memory/lanes/conflicts.h"
 #include "memory/lanes/lane_checker.h"
-#include "memory/lanes/lane_planner.h"
 #include "memory/planners/registry.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
@@ -18,33 +17,6 @@
 #include "train/report/page.h"
 
 namespace skyline {
-namespace {
-
-constexpr std::uint64_t kValueBytes = 1 << 20;
-constexpr std::size_t kNoteLanes = 2;
-const std::vector<double> kNoteSeconds(8, 1.0);
-
-// The edges that a plan adds: "A[5] waits for A[4]".
-std::vector<std::string> edges_of(const ParallelNote& note, const LanePlan& plan) {
-  std::vector<std::string> edges;
-  for (const LaneEvent& edge : plan.waits) {
-    edges.push_back(fmt::format("{} waits for {}", note.graph.ops[edge.after].name,
-                                note.graph.ops[edge.before].name));
-  }
-  return edges;
-}
-
-// A plan and its edges.
-struct NotePlan {
-  ToldPlan plan;
-  std::vector<std::string> edges;
-};
-
-Rows<NotePlan> rows(const NotePlan*) {
-  return {{"", "the plan", &NotePlan::plan}, {"edges", "its waits in words", &NotePlan::edges}};
-}
-
-}  // namespace
 
 extern const PageFiles kLanesPage;  // a step on lanes: bytes against seconds
 
@@ -55,8 +27,10 @@ struct LaneQuestion {
   const StepGraph& graph;
   std::span<const double> seconds;
   std::size_t lanes;
+  std::size_t paths;
   SimulatedStep step = simulate_uses(graph);
   StepEdges edges = step_edges(graph, step);
+  PathColours colours = path_colours(edges, paths);
 };
 
 // Whoever runs the step makes ops wait for bytes, too, and knows it when ops get their lanes.
@@ -67,6 +41,7 @@ LanePlan timed(const LaneQuestion& question, std::string name, Plan plan) {
       assign_lanes(with_waits(question.edges, row.waits), question.seconds, question.lanes);
   row.seconds = schedule.seconds;
   row.critical_path = schedule.critical_path;
+  row.within_colours = shared_within_colours(question.step, row.plan, question.colours);
   return row;
 }
 
@@ -123,12 +98,6 @@ std::vector<double> begins(const StepEdges& edges, const LaneSchedule& schedule,
   return begin;
 }
 
-Json pairs_of(const std::vector<LaneEvent>& edges) {
-  Json pairs = Json::array();
-  for (const LaneEvent& edge : edges) pairs.push_back({edge.before, edge.after});
-  return pairs;
-}
-
 // The offset at which each op's first block begins; null without one.
 Json offsets_of(const SimulatedStep& step, const Plan& plan, std::size_t ops) {
   Json offsets = std::vector<Json>(ops);
@@ -141,27 +110,22 @@ Json offsets_of(const SimulatedStep& step, const Plan& plan, std::size_t ops) {
 
 }  // namespace
 
-double LaneAnswer::share_above_one_lane(const LanePlan& plan) const {
-  if (one_lane().plan.peak == 0) return 0;
-  return static_cast<double>(plan.plan.peak) / static_cast<double>(one_lane().plan.peak) - 1;
-}
-
-Rows<ToldPlan> rows(const ToldPlan*) {
-  return {
-      {"plan", "what it is for", [](auto& told) { return told.row.name; }},
-      {"peak", kBytes, "the highest byte in use", [](auto& told) { return told.row.plan.peak; }},
-      {"above_one_lane", kShare, "of the plan for one lane that it takes more",
-       [](auto& told) { return told.answer.share_above_one_lane(told.row); }},
-      {"proved_bound", kBytes, "no such plan needs less",
-       [](auto& told) { return told.row.plan.proved_bound; }},
-      {"proved_optimal", "the peak is this bound",
-       [](auto& told) { return told.row.plan.proved_optimal; }},
-      {"waits", kCount, "between lanes that sharing bytes adds",
-       [](auto& told) { return told.row.waits.size(); }},
-      {"seconds", kSeconds, "of the step on the lanes",
-       [](auto& told) { return told.row.seconds; }},
-      {"critical_path_seconds", kSeconds, "of the step on any number of lanes",
-       [](auto& told) { return told.row.critical_path; }}};
+Rows<LanePlan> rows(const LanePlan*) {
+  return {{"plan", "what it is for", &LanePlan::name},
+          {"peak", kBytes, "the highest byte in use", [](auto& row) { return row.plan.peak; }},
+          {"above_one_lane", kShare, "of the plan for one lane that it takes more",
+           &LanePlan::above_one_lane},
+          {"proved_bound", kBytes, "no such plan needs less",
+           [](auto& row) { return row.plan.proved_bound; }},
+          {"proved_optimal", "the peak is this bound",
+           [](auto& row) { return row.plan.proved_optimal; }},
+          {"waits", kCount, "between lanes that sharing bytes adds",
+           [](auto& row) { return row.waits.size(); }},
+          {"seconds", kSeconds, "of the step on the lanes", &LanePlan::seconds},
+          {"critical_path_seconds", kSeconds, "of the step on any number of lanes",
+           &LanePlan::critical_path},
+          {"within_colours", kShare, "of the bytes that blocks share: within one path's colour",
+           &LanePlan::within_colours}};
 }
 
 Rows<LaneAnswer> rows(const LaneAnswer*) {
@@ -170,17 +134,17 @@ Rows<LaneAnswer> rows(const LaneAnswer*) {
           {"most_at_once", kCount, "ops that may run at once",
            [](auto& answer) { return answer.at_once.size(); }},
           {"events", kCount, "waits between lanes", &LaneAnswer::events},
+          {"paths", kCount, "colours that the whole graph takes", &LaneAnswer::paths},
+          {"coloured_paths", kCount, "paths that have a colour, the longest first",
+           &LaneAnswer::coloured},
           {"seconds", kSeconds, "of the step on the lanes",
            [](auto& answer) { return answer.schedule.seconds; }},
           {"critical_path_seconds", kSeconds, "of the longest path",
            [](auto& answer) { return answer.schedule.critical_path; }},
           {"sum_seconds", kSeconds, "of all ops", [](auto& answer) { return answer.schedule.sum; }},
           {"seconds_source", "where the seconds of ops are from", &LaneAnswer::seconds_source},
-          {"plans", "for one lane, for the lanes, and safe for any", [](auto& answer) {
-             std::vector<ToldPlan> plans;
-             for (const LanePlan& row : answer.plans) plans.push_back({answer, row});
-             return plans;
-           }}};
+          {"plans", "for one lane, for the lanes, by path colours, and safe for any",
+           &LaneAnswer::plans}};
 }
 
 std::string LaneAnswer::text() const {
@@ -192,20 +156,31 @@ std::string LaneAnswer::text() const {
       format_seconds(schedule.critical_path, 2), format_count(std::ssize(at_once)),
       format_count(static_cast<std::int64_t>(ops)), format_count(static_cast<std::int64_t>(events)),
       seconds_source);
-  Table table(
-      fmt::format("<plan for | planned | at least | above | waits | on {} lane{} | on any number",
-                  lanes, lanes == 1 ? "" : "s"));
+  Table table(fmt::format("<plan for | planned | at least | above | waits | on {} lane{} | on any",
+                          lanes, lanes == 1 ? "" : "s"));
   for (const LanePlan& row : plans) {
     table.add_row({row.name, format_bytes(row.plan.peak), format_bytes(row.plan.proved_bound),
-                   fmt::format("{:.1f} %", 100 * share_above_one_lane(row)),
+                   fmt::format("{:.1f} %", 100 * row.above_one_lane),
                    format_count(std::ssize(row.waits)), format_seconds(row.seconds, 2),
                    format_seconds(row.critical_path, 2)});
   }
-  return text + table.str();
+  text += table.str();
+  std::string shares;
+  for (const LanePlan& row : plans) {
+    if (!row.within_colours) continue;
+    shares += fmt::format("{}{} for {}", shares.empty() ? "" : ", ",
+                          percent(*row.within_colours, 0), row.name);
+  }
+  return text + wrapped(fmt::format("{} of {} paths have a colour; of the bytes that blocks share, "
+                                    "blocks of one colour share {}",
+                                    format_count(static_cast<std::int64_t>(coloured)),
+                                    format_count(static_cast<std::int64_t>(paths)),
+                                    shares.empty() ? "nothing" : shares),
+                        80);
 }
 
 LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, std::size_t lanes,
-                       const std::string& seconds_source) {
+                       const std::string& seconds_source, std::size_t paths) {
   const std::vector<std::uint64_t> work = work_of(graph);
   LaneAnswer answer{.lanes = lanes,
                     .ops = static_cast<std::size_t>(std::ranges::count(work, std::uint64_t{1})),
@@ -213,25 +188,49 @@ LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, 
   if (lanes > answer.ops) {
     throw UsageError(fmt::format("--lanes {}: the step has only {} ops", lanes, answer.ops));
   }
-  const LaneQuestion question{graph, seconds, lanes};
+  const LaneQuestion question{graph, seconds, lanes, paths};
   answer.schedule = assign_lanes(question.edges, seconds, lanes);
   answer.events = lane_events(question.edges, answer.schedule.lanes).size();
   answer.at_once = most_at_once(question);
   answer.plans.push_back(timed(question, "one lane", plan(question.step.trace)));
   if (lanes > 1) answer.plans.push_back(for_lanes(question, answer.schedule));
-  answer.plans.push_back(timed(question, "path colours", plan_path_colours(graph)));
+  answer.coloured = question.colours.paths;
+  answer.paths = path_colours(question.edges).paths;
+  answer.plans.push_back(timed(question, "path colours", plan_path_colours(graph, {}, paths)));
+  answer.plans.push_back(
+      timed(question, "path colours, soft", plan_soft_colours(graph, {}, paths)));
   answer.plans.push_back(timed(question, "any order", plan_any_order(graph)));
+  const auto least = static_cast<double>(answer.one_lane().plan.peak);
+  for (LanePlan& row : answer.plans) {
+    if (least > 0) row.above_one_lane = static_cast<double>(row.plan.peak) / least - 1;
+  }
   return answer;
 }
 
-std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
-                      std::span<const double> seconds, const std::string& title) {
+Value graph_drawing(const StepGraph& graph, const std::vector<DrawnPlan>& plans,
+                    std::size_t paths) {
+  const SimulatedStep step = simulate_uses(graph);
+  const StepEdges edges = step_edges(graph, step);
+  Json drawing = {{"edges", edges}, {"colours", path_colours(edges, paths).of_op}};
+  for (const StepOp& op : graph.ops) drawing["names"].push_back(op.name);
+  for (const DrawnPlan& drawn : plans) {
+    Json waits = Json::array();
+    for (const LaneEvent& wait : drawn.waits) waits.push_back({wait.before, wait.after});
+    drawing["plans"].push_back({{"plan", drawn.name},
+                                {"peak", drawn.plan.peak},
+                                {"waits", waits},
+                                {"offsets", offsets_of(step, drawn.plan, graph.ops.size())}});
+  }
+  return drawing;
+}
+
+Value lane_pictures(const LaneAnswer& answer, const StepGraph& graph,
+                    std::span<const double> seconds) {
   const SimulatedStep step = simulate_uses(graph);
   const StepEdges edges = step_edges(graph, step);
   const std::vector<double> begin = begins(edges, answer.schedule, seconds);
   Json data = to_json(answer);
   data["at_once"] = answer.at_once;
-  data["drawn"] = graph.ops.size() <= kDrawnOps;
   for (OpId op = 0; op < graph.ops.size(); ++op) {
     const StepOp& written = graph.ops[op];
     data["steps"].push_back(
@@ -241,62 +240,17 @@ std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
          {"begin", begin[op]},
          {"seconds", seconds[op]}});
   }
-  if (data["drawn"]) {
-    data["edges"] = edges;
-    data["colours"] = path_colours(edges);
-    for (std::size_t k = 0; k < answer.plans.size(); ++k) {
-      data["plans"][k]["edges"] = pairs_of(answer.plans[k].waits);
-      data["plans"][k]["offsets"] = offsets_of(step, answer.plans[k].plan, graph.ops.size());
-    }
+  if (graph.ops.size() <= kDrawnOps) {
+    std::vector<DrawnPlan> plans;
+    for (const LanePlan& row : answer.plans) plans.push_back({row.name, row.plan, row.waits});
+    data["drawing"] = graph_drawing(graph, plans, answer.coloured).json();
   }
-  return render_page(kLanesPage, title, data.dump());
+  return data;
 }
 
-StepGraph parallel_note_graph() {
-  // What each A reads, counted from 1.
-  const std::vector<std::vector<ValueId>> reads = {{}, {1}, {2}, {3}, {1}, {5}, {6}, {4, 7}};
-  StepGraph graph;
-  for (ValueId value = 0; value < reads.size(); ++value) {
-    graph.values.push_back({.bytes = kValueBytes,
-                            .category = Category::kActivation,
-                            .kept = value + 1 == reads.size(),
-                            .storage = value});
-    StepOp op{.name = fmt::format("A[{}]", value + 1), .outputs = {value}};
-    for (const ValueId read : reads[value]) op.inputs.push_back(read - 1);
-    graph.ops.push_back(std::move(op));
-  }
-  return graph;
-}
-
-ParallelNote reproduce_parallel_note() {
-  ParallelNote note;
-  note.answer = lane_answer(note.graph, kNoteSeconds, kNoteLanes, "one for each op");
-  return note;
-}
-
-Rows<ParallelNote> rows(const ParallelNote*) {
-  return {{"", "the answer", &ParallelNote::answer},
-          {"plans", "for one lane, for the lanes, and safe for any", [](auto& note) {
-             std::vector<NotePlan> plans;
-             for (const LanePlan& row : note.answer.plans) {
-               plans.push_back({{note.answer, row}, edges_of(note, row)});
-             }
-             return plans;
-           }}};
-}
-
-std::string parallel_note_text(const ParallelNote& note) {
-  std::string text = note.answer.text() + "\n";
-  for (const LanePlan& row : note.answer.plans) {
-    text += fmt::format("{}:", row.name);
-    for (const std::string& edge : edges_of(note, row)) text += " " + edge + ";";
-    text += row.waits.empty() ? " no op waits for bytes\n" : "\n";
-  }
-  return text;
-}
-
-std::string parallel_note_page(const ParallelNote& note) {
-  return lane_page(note.answer, note.graph, kNoteSeconds, "The MXNet note's parallel operations");
+std::string lane_page(const LaneAnswer& answer, const StepGraph& graph,
+                      std::span<const double> seconds, const std::string& title) {
+  return render_page(kLanesPage, title, page_text(lane_pictures(answer, graph, seconds).json()));
 }
 
 }  // namespace skyline

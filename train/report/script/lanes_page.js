@@ -2,26 +2,7 @@
 
 const data = JSON.parse(byId('data').textContent);
 
-const kFills = [
-  'activation', 'gradient', 'workspace', 'parameter-gradient', 'input', 'temporary', 'parameter',
-  'optimizer', 'state'
-];
 const kPhaseFills = {forward: 'activation', backward: 'gradient', update: 'optimizer'};
-const fillOf = (index) => `var(--${kFills[index % kFills.length]})`;
-
-// Makes an SVG element with a tooltip of the browser's own.
-function svg(name, attributes, ...children) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-const picture = (width, height, label) =>
-    svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label});
-const hint = (words) => svg('title', {}, words);
-
-// The pixels that a picture may take, so that its text has its size on narrow screens, too.
-const roomOf = (host, most) => Math.min(most, byId(host).clientWidth || most);
 
 // A bar of bytes for each plan, and its seconds on the lanes.
 function drawPlans() {
@@ -88,59 +69,6 @@ function drawLanes() {
       `wait for each other, the most that may run at once. Seconds ${data.seconds_source}.`;
 }
 
-// Columns by the longest path from the first op, rows by colour.
-function places() {
-  const column = [];
-  data.edges.forEach((befores, op) => {
-    column[op] = largest(befores.map((before) => column[before] + 1), 0);
-  });
-  return column.map((x, op) => ({x: 20 + 92 * x, y: 24 + 92 * data.colours[op]}));
-}
-
-function arrow(from, to, attributes) {
-  const down = to.y - from.y, along = to.x > from.x;
-  const start = {x: from.x + (along ? 64 : 32), y: from.y + (along ? 20 : down > 0 ? 40 : 0)};
-  const end = {x: to.x + (along ? 0 : 32), y: to.y + (along ? 20 : down > 0 ? 0 : 40)};
-  return svg('line', {
-    x1: start.x, y1: start.y, x2: end.x, y2: end.y, 'marker-end': 'url(#head)', ...attributes
-  });
-}
-
-function drawGraph(plan) {
-  const at = places();
-  const width = largest(at.map((place) => place.x), 0) + 90;
-  const height = largest(at.map((place) => place.y), 0) + 60;
-  const drawn = picture(width, height, `The graph with the plan for ${plan.plan}`);
-  const head = {id: 'head', viewBox: '0 0 8 8', refX: 8, refY: 4, markerWidth: 7, markerHeight: 7,
-                orient: 'auto'};
-  drawn.append(
-      svg('defs', {},
-          svg('marker', head, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'var(--soft)'}))));
-  data.edges.forEach((befores, op) => befores.forEach(
-      (before) => drawn.append(arrow(at[before], at[op], {stroke: 'var(--soft)'}))));
-  plan.edges.forEach(
-      ([before, after]) => drawn.append(arrow(
-          at[before], at[after],
-          {stroke: 'var(--bad)', 'stroke-width': 2, 'stroke-dasharray': '6 4'})));
-  const offsets = [...new Set(plan.offsets)].sort((a, b) => a - b);
-  data.steps.forEach((step, op) => {
-    const offset = plan.offsets[op];
-    drawn.append(
-        svg('rect', {
-          ...at[op], width: 64, height: 40, rx: 6, fill: fillOf(offsets.indexOf(offset)),
-          'fill-opacity': 0.55, stroke: 'var(--ink)'
-        }, hint(`${step.name}: bytes from ${formatBytes(offset ?? 0)}`)),
-        svg('text', {x: at[op].x + 32, y: at[op].y + 25, 'text-anchor': 'middle'}, step.name));
-  });
-  const names = plan.edges.map(
-      ([before, after]) => `${data.steps[after].name} waits for ${data.steps[before].name}`);
-  const words = `${formatBytes(plan.peak)}. ` +
-      (names.length === 0 ? 'No op waits for bytes.' : `${names.join('; ')}.`);
-  byId('graphs').append(element(
-      'figure', {}, element('figcaption', {}, element('h3', {}, plan.plan), element('p', {}, words)),
-      drawn));
-}
-
 const fastest = data.plans.find((plan) => plan.plan === `${data.lanes} lanes`) ?? data.plans[0];
 byId('verdict').textContent =
     `On ${data.lanes} lanes the step takes ${formatSeconds(data.seconds)} instead of ` +
@@ -150,5 +78,5 @@ byId('verdict').textContent =
 drawPlans();
 fillPlans();
 drawLanes();
-byId('graphs-section').hidden = !data.drawn;
-if (data.drawn) data.plans.forEach(drawGraph);
+byId('graphs-section').hidden = !data.drawing;
+if (data.drawing) byId('graphs').append(...graphFigures(data.drawing));
