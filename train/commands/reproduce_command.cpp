@@ -1,14 +1,21 @@
+#include <fmt/format.h>
+#include <omp.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 
+#include "models/models.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"
+#include "train/commands/model_options.h"
 #include "train/lab/dry_run/largest_batch.h"
 #include "train/lab/mxnet/mxnet.h"
 #include "train/lab/olla/olla.h"
 #include "train/lab/pgmo/pgmo.h"
+#include "train/lab/together/together.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -18,6 +25,10 @@ namespace fs = std::filesystem;
 struct ReproduceArguments {
   std::string paper;
   PgmoOptions options;
+  ModelOptions together{.model = "googlenet"};
+  std::int64_t batch_size = 32;
+  std::optional<std::uint64_t> workspace_bytes;
+  double time_limit_seconds = TogetherOptions().time_limit_seconds;
   fs::path output;
 };
 
@@ -50,11 +61,24 @@ CommandResult reported(const ReproduceArguments& arguments, Console& console,
 }
 
 CommandResult run(const OptionList& list, const ReproduceArguments& arguments, Console& console) {
+  for (const char* option : {"--model", "--batch-size", "--workspace", "--time-limit"}) {
+    if (arguments.paper == "together" || !list.given(option)) continue;
+    throw UsageError(
+        fmt::format("{} is for together: {} runs what it says", option, arguments.paper));
+  }
   if (arguments.paper == "pgmo") {
     return reported(arguments, console, reproduce_pgmo(arguments.options), pgmo_text, pgmo_page);
   }
   if (list.given("--batch-sizes")) {
     throw UsageError("--batch-sizes is for pgmo: those of " + arguments.paper + " are fixed");
+  }
+  if (arguments.paper == "together") {
+    TogetherOptions options{.program = dry_run_options(arguments.together, {}, false),
+                            .time_limit_seconds = arguments.time_limit_seconds};
+    options.program.batch_size = arguments.batch_size;
+    options.program.convolution_workspace_bytes = arguments.workspace_bytes;
+    omp_set_num_threads(static_cast<int>(threads_for(options.program.model, 0)));
+    return reported(arguments, console, reproduce_together(options), together_text, together_page);
   }
   if (arguments.paper == "mxnet") {
     return reported(arguments, console, reproduce_mxnet(), mxnet_text, mxnet_page);
@@ -82,10 +106,11 @@ std::vector<std::int64_t> batch_sizes_of(const std::string& text) {
 
 CommandRun declare_reproduce(OptionList& list) {
   const auto arguments = std::make_shared<ReproduceArguments>();
-  list.add("PAPER", choice(arguments->paper, {"pgmo", "olla", "mxnet"}, "paper"),
+  list.add("PAPER", choice(arguments->paper, {"pgmo", "olla", "mxnet", "together"}, "paper"),
            "Paper: pgmo is Sekiyama et al. 2018, arXiv:1804.10001; olla is Steiner et al. 2022, "
            "arXiv:2210.12924, the order of a step's ops; mxnet is the note Optimizing Memory "
-           "Consumption in Deep Learning, its pictures and its table of costs",
+           "Consumption in Deep Learning, its pictures and its table of costs; together is one "
+           "training step under all of them",
            kRequired);
   list.add("--batch-sizes",
            {.type = "N,N,...",
@@ -96,11 +121,20 @@ CommandRun declare_reproduce(OptionList& list) {
                 }},
            "pgmo's training batch sizes; seq2seq runs 256 too by default. Inference runs one image "
            "or sentence");
+  list.add("--model", choice(arguments->together.model, model_names(), "model"),
+           "together's network");
+  list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
+           "together's images or sentences");
+  list.add("--workspace", bytes(arguments->workspace_bytes),
+           "together's workspace of each convolution (default: what it needs)");
+  list.add("--time-limit", number(arguments->time_limit_seconds, 0, kDay),
+           "together's seconds for each planner that searches");
   list.add("--output", path(arguments->output, "DIR"),
            "Write text, JSON and page into this folder: pgmo.txt, pgmo.json, pgmo.html");
   list.prints(keys<PgmoReproduction>);
   list.prints(keys<OllaReproduction>);
   list.prints(keys<MxnetReproduction>);
+  list.prints(keys<Together>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

@@ -41,6 +41,8 @@ add_page(Order order.html STYLE page.css order.css SCRIPT format tooltip svg cha
   order_chart order_pair order_section order_page)
 add_page(Lanes lanes.html STYLE page.css lanes.css SCRIPT format make_table graph_picture lanes_page)
 add_page(Mxnet mxnet.html STYLE page.css lanes.css SCRIPT format make_table graph_picture mxnet_page)
+add_page(Together together.html STYLE page.css SCRIPT format tooltip legend svg chart cursor_chart
+  make_table strategies together_page)
 add_page(Ranks ranks.html STYLE page.css ranks.css SCRIPT format tooltip legend svg chart
   cursor_chart make_table ranks_page)
 add_page(Runs runs.html STYLE page.css runs.css SCRIPT format step view tooltip legend svg chart

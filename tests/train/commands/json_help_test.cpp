@@ -174,6 +174,7 @@ TEST_F(JsonHelp, HasTheKeysOfPapers) {
   use("reproduce");
   run({"mxnet"});
   run({"olla"});
+  run({"together", "--model", "mlp", "--time-limit", "1"});
   run({"pgmo", "--batch-sizes", "1"});
   expect_the_same_keys();
 }

@@ -7,27 +7,23 @@ const kStrategyLooks = {
   'both': {colour: 'good', width: 2.6, dash: []},
 };
 
-class StrategyChart extends CursorChart {
-  constructor(host, {strategies, ops}, resident) {
-    super(host, {
-      height: 300,
-      label: 'Bytes alive at each op under the four strategies of the MXNet note',
-      margin: {left: 78, right: 46, top: 14, bottom: 30}
-    });
-    this.names = ops.map(([name]) => name);
-    this.curves =
-        strategies.map(({name, bytes}) => ({name, bytes: bytes.map((value) => value + resident)}));
+// Curves of bytes over the ops of a step, or over other equal parts of it, whose titles
+// `titleOf(part)` gives. `looks` has the colour, width and dash of each curve by its name.
+class CurvesChart extends CursorChart {
+  constructor(host, curves, {looks, label, axis, titleOf}) {
+    super(host, {height: 300, label, margin: {left: 78, right: 46, top: 14, bottom: 30}});
+    Object.assign(this, {curves, looks, axis, titleOf});
     this.from = this.low = 0;
-    this.to = this.names.length;
-    this.high = 1.06 * largest(this.curves.flatMap(({bytes}) => bytes), 1);
+    this.to = curves[0].bytes.length;
+    this.high = 1.06 * largest(curves.flatMap(({bytes}) => bytes), 1);
   }
   drawBase(context) {
     this.bytesAxis(context);
-    this.countAxis(context, 'ops');
+    this.countAxis(context, this.axis);
     for (const {name, bytes} of this.curves) {
       const points =
           bytes.flatMap((value, op) => [op, op + 1].map((at) => [this.x(at), this.y(value)]));
-      this.line(context, points, kStrategyLooks[name]);
+      this.line(context, points, this.looks[name]);
     }
   }
   cursorAt(pixel) {
@@ -44,17 +40,28 @@ class StrategyChart extends CursorChart {
   }
   tooltipAt(op) {
     return tooltipContent(
-        null, `Op ${formatCount(op)}: ${this.names[op]}`,
-        this.curves.map(({name, bytes}) => [name, formatBytes(bytes[op])]));
+        null, this.titleOf(op), this.curves.map(({name, bytes}) => [name, formatBytes(bytes[op])]));
   }
 }
 
-function fillStrategies(story, resident) {
-  byId('strategies-figure').hidden = false;
-  const chart = new StrategyChart(byId('strategies-chart'), story, resident);
-  byId('strategies-legend').append(...chart.curves.map(({name, bytes}) => {
-    const {colour, width, dash} = kStrategyLooks[name];
+// Puts a swatch for each curve, with its peak, into a legend.
+function fillCurvesLegend(host, {curves, looks}) {
+  host.append(...curves.map(({name, bytes}) => {
+    const {colour, width, dash} = looks[name];
     const peak = element('small', {}, `peak ${formatBytes(largest(bytes, 0))}`);
     return element('span', {}, lineSwatch(colour, width, dash), name, peak);
   }));
+}
+
+function fillStrategies({strategies, ops}, resident) {
+  byId('strategies-figure').hidden = false;
+  const curves =
+      strategies.map(({name, bytes}) => ({name, bytes: bytes.map((value) => value + resident)}));
+  const chart = new CurvesChart(byId('strategies-chart'), curves, {
+    looks: kStrategyLooks,
+    label: 'Bytes alive at each op under the four strategies of the MXNet note',
+    axis: 'ops',
+    titleOf: (op) => `Op ${formatCount(op)}: ${ops[op][0]}`,
+  });
+  fillCurvesLegend(byId('strategies-legend'), chart);
 }
