@@ -165,13 +165,19 @@ class ConflictPlanner {
 
 // Moves blocks of a plan. Every move lets blocks of one colour share more bytes, so moves end.
 class ColourMoves {
+  auto offset() const {
+    return [this](std::size_t block) { return plan_.offsets[block]; };
+  }
+
  public:
   ColourMoves(const Trace& trace, const Conflicts& conflicts,
               std::span<const std::uint32_t> colours, Plan& plan)
-      : conflicts_(conflicts), colours_(colours), plan_(plan) {
-    for (std::size_t i = 0; i < trace.size(); ++i) {
-      bytes_.push_back(planned_bytes(trace, i, plan.alignment));
+      : conflicts_(conflicts), colours_(colours), plan_(plan), by_address_(trace.size()) {
+    for (std::size_t block = 0; block < trace.size(); ++block) {
+      bytes_.push_back(planned_bytes(trace, block, plan.alignment));
     }
+    std::iota(by_address_.begin(), by_address_.end(), std::size_t{0});
+    std::ranges::stable_sort(by_address_, {}, offset());
   }
 
   void run() {
@@ -186,66 +192,60 @@ class ColourMoves {
  private:
   static constexpr std::size_t kMostPasses = 8;
 
-  // Where the block may begin: each hole that its conflicts leave, as [from, to].
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> holes(std::size_t block) const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> taken, holes;
-    for (std::size_t other = 0; other < bytes_.size(); ++other) {
-      if (conflicts_.conflict(block, other)) {
-        taken.emplace_back(plan_.offsets[other], plan_.offsets[other] + bytes_[other]);
-      }
-    }
-    std::ranges::sort(taken);
-    taken.emplace_back(plan_.peak, plan_.peak);
-    std::uint64_t free = 0;
-    for (const auto& [begin, end] : taken) {
-      if (begin >= free + bytes_[block]) holes.emplace_back(free, begin - bytes_[block]);
-      free = std::max(free, end);
-    }
-    return holes;
-  }
-
-  // The bytes that a block at `offset` would share with others of its colour.
-  std::uint64_t shared(std::size_t block, std::uint64_t offset,
-                       std::span<const std::size_t> friends) const {
-    std::uint64_t sum = 0;
-    for (const std::size_t other : friends) {
-      const std::uint64_t begin = std::max(plan_.offsets[other], offset);
-      const std::uint64_t end =
-          std::min(plan_.offsets[other] + bytes_[other], offset + bytes_[block]);
-      if (begin < end) sum += end - begin;
-    }
-    return sum;
-  }
-
+  // Tries the begin of each hole that the block's conflicts leave, and those of its friends there:
+  // blocks of its colour that it may share bytes with.
   bool move(std::size_t block) {
     std::vector<std::size_t> friends;
-    for (std::size_t other = 0; other < bytes_.size(); ++other) {
+    for (const std::size_t other : by_address_) {
       const bool alike = other != block && colours_[other] == colours_[block];
       if (alike && !conflicts_.conflict(block, other)) friends.push_back(other);
     }
-    if (friends.empty()) return false;
-    const std::uint64_t before = shared(block, plan_.offsets[block], friends);
-    std::uint64_t most = before;
-    for (const auto& [from, to] : holes(block)) {
-      const auto look = [&](std::uint64_t offset) {
-        const std::uint64_t sum = shared(block, offset, friends);
-        if (sum <= most) return;
-        most = sum;
-        plan_.offsets[block] = offset;
-      };
-      look(from);
+    const std::uint64_t before = plan_.offsets[block];
+    std::uint64_t best = before, most = shared(block, before, friends), free = 0;
+    const auto look = [&](std::uint64_t place) {
+      const std::uint64_t sum = shared(block, place, friends);
+      if (sum > most) best = place, most = sum;
+    };
+    const auto look_below = [&](std::uint64_t end) {
+      if (end < free + bytes_[block]) return;
+      look(free);
       for (const std::size_t other : friends) {
-        const std::uint64_t begin = plan_.offsets[other];
-        if (begin > from && begin <= to) look(begin);
+        const std::uint64_t place = plan_.offsets[other];
+        if (place > free && place + bytes_[block] <= end) look(place);
       }
+    };
+    for (const std::size_t other : by_address_) {
+      if (friends.empty()) return false;
+      if (!conflicts_.conflict(block, other)) continue;
+      look_below(plan_.offsets[other]);
+      free = std::max(free, plan_.offsets[other] + bytes_[other]);
     }
-    return most > before;
+    look_below(plan_.peak);
+    if (best == before) return false;
+    std::erase(by_address_, block);
+    plan_.offsets[block] = best;
+    by_address_.insert(std::ranges::upper_bound(by_address_, best, {}, offset()), block);
+    return true;
+  }
+
+  // The bytes that the block would share with its friends at this place.
+  std::uint64_t shared(std::size_t block, std::uint64_t place,
+                       std::span<const std::size_t> friends) const {
+    std::uint64_t sum = 0;
+    for (const std::size_t other : friends) {
+      const std::uint64_t begin = std::max(plan_.offsets[other], place);
+      const std::uint64_t end =
+          std::min(plan_.offsets[other] + bytes_[other], place + bytes_[block]);
+      if (begin < end) sum += end - begin;
+    }
+    return sum;
   }
 
   const Conflicts& conflicts_;
   std::span<const std::uint32_t> colours_;
   std::vector<std::uint64_t> bytes_;  // by block, rounded
   Plan& plan_;
+  std::vector<std::size_t> by_address_;
 };
 
 // Every two blocks that conflict are alive at one tick.
@@ -262,13 +262,10 @@ bool are_intervals(const Trace& trace, const Conflicts& conflicts) {
 }  // namespace
 
 Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options,
-                    std::string_view name, std::span<const std::uint32_t> colours) {
-  const bool intervals = are_intervals(trace, conflicts);
-  if (intervals && colours.empty()) return plan(trace, kDefaultPlanner, options);
+                    std::string_view name) {
+  if (are_intervals(trace, conflicts)) return plan(trace, kDefaultPlanner, options);
   const auto started = std::chrono::steady_clock::now();
-  Plan found = intervals ? plan(trace, kDefaultPlanner, options)
-                         : ConflictPlanner(trace, conflicts, options).run(options);
-  if (!colours.empty()) ColourMoves(trace, conflicts, colours, found).run();
+  Plan found = ConflictPlanner(trace, conflicts, options).run(options);
   const auto planned = std::chrono::steady_clock::now();
   found.planner = name;
   const Validity verdict = validate(trace, found);
@@ -277,6 +274,13 @@ Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOp
   found.validation_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - planned).count();
   return found;
+}
+
+void share_within_colours(const Trace& trace, const Conflicts& conflicts,
+                          std::span<const std::uint32_t> colours, Plan& plan) {
+  ColourMoves(trace, conflicts, colours, plan).run();
+  const Validity verdict = validate(trace, plan);
+  if (!verdict.valid) throw std::logic_error("invalid plan of colours: " + verdict.reason);
 }
 
 }  // namespace skyline

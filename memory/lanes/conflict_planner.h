@@ -17,10 +17,12 @@ namespace skyline {
 // wins. The proved bound is the heaviest set of blocks that conflict with each other. If all
 // conflicts are those of ticks, this is the default planner. The same question always gets the same
 // plan, unless options have a time limit. `name` becomes the plan's.
-//
-// With a colour for each block, blocks move at the end to where they share more bytes with others
-// of their colour, as far as the peak allows.
 Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options,
-                    std::string_view name, std::span<const std::uint32_t> colours = {});
+                    std::string_view name);
+
+// Moves blocks of such a plan, within its peak, to where they share more bytes with blocks of their
+// colour; each block has one. O(blocks²) for each of a few passes.
+void share_within_colours(const Trace& trace, const Conflicts& conflicts,
+                          std::span<const std::uint32_t> colours, Plan& plan);
 
 }  // namespace skyline

@@ -49,7 +49,7 @@ TEST(LanePlanner, PlansAreSafeWithTheEdgesAlone) {
     expect_sound(graph, given, lanes);
     expect_sound(graph, any, a_lane_each(graph));
     expect_sound(graph, plan_path_colours(graph), a_lane_each(graph));
-    const Plan soft = plan_soft_colours(graph);
+    const Plan soft = plan_soft_colours(graph, any);
     expect_sound(graph, soft, a_lane_each(graph));
     EXPECT_LE(soft.peak, any.peak);
     if (given.peak > given.lower_bound) ++above_one_lane;
@@ -252,8 +252,9 @@ TEST(PathColours, SoftOnesShareMoreWithinAColourThanAnyOrder) {
     const StepGraph graph = RandomStepGraph(kGraphSeed + seed).draw(40);
     const SimulatedStep step = simulate_uses(graph);
     const PathColours colours = path_colours(step_edges(graph, step));
-    any_sum += shared_within_colours(step, plan_any_order(graph), colours).value_or(0);
-    soft_sum += shared_within_colours(step, plan_soft_colours(graph), colours).value_or(0);
+    const Plan any = plan_any_order(graph), soft = plan_soft_colours(graph, any);
+    any_sum += shared_within_colours(step, any, colours).value_or(0);
+    soft_sum += shared_within_colours(step, soft, colours).value_or(0);
     const Plan hard = plan_path_colours(graph);
     EXPECT_EQ(shared_within_colours(step, hard, colours).value_or(1), 1) << "seed " << seed;
   }

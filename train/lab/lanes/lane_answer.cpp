@@ -171,12 +171,14 @@ std::string LaneAnswer::text() const {
     shares += fmt::format("{}{} for {}", shares.empty() ? "" : ", ",
                           percent(*row.within_colours, 0), row.name);
   }
-  return text + wrapped(fmt::format("{} of {} paths have a colour; of the bytes that blocks share, "
-                                    "blocks of one colour share {}",
-                                    format_count(static_cast<std::int64_t>(coloured)),
-                                    format_count(static_cast<std::int64_t>(paths)),
-                                    shares.empty() ? "nothing" : shares),
-                        80);
+  return text +
+         wrapped(fmt::format("{} of {} paths have a colour; of the bytes that blocks share, "
+                             "blocks of one colour share {}",
+                             format_count(static_cast<std::int64_t>(coloured)),
+                             format_count(static_cast<std::int64_t>(paths)),
+                             shares.empty() ? "nothing" : shares),
+                 80) +
+         "\n";
 }
 
 LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, std::size_t lanes,
@@ -197,9 +199,10 @@ LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, 
   answer.coloured = question.colours.paths;
   answer.paths = path_colours(question.edges).paths;
   answer.plans.push_back(timed(question, "path colours", plan_path_colours(graph, {}, paths)));
+  Plan any_order = plan_any_order(graph);
   answer.plans.push_back(
-      timed(question, "path colours, soft", plan_soft_colours(graph, {}, paths)));
-  answer.plans.push_back(timed(question, "any order", plan_any_order(graph)));
+      timed(question, "path colours, soft", plan_soft_colours(graph, any_order, paths)));
+  answer.plans.push_back(timed(question, "any order", std::move(any_order)));
   const auto least = static_cast<double>(answer.one_lane().plan.peak);
   for (LanePlan& row : answer.plans) {
     if (least > 0) row.above_one_lane = static_cast<double>(row.plan.peak) / least - 1;

@@ -25,7 +25,7 @@ struct LanePlan {
   double seconds = 0;         // the step on the lanes
   double critical_path = 0;   // the step on any number of lanes
   double above_one_lane = 0;  // share of the plan for one lane that it takes more
-  // Of the bytes that blocks have in common, the share within one colour; empty: none are.
+  // The share, within one colour, of the bytes that blocks have in common; empty: none are.
   std::optional<double> within_colours;
 };
 

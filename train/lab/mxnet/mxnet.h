@@ -75,7 +75,7 @@ MxnetReproduction reproduce_mxnet();
 NoteLanes parallel_note();
 
 // A step of which one lane, two lanes, any order and path colours make four plans: 4, 5, 6 and 7
-// values. Found by a search of random steps, which ended with the first of eight ops.
+// values. A search of random steps found it, and none with fewer ops.
 NoteLanes colours_note();
 
 Rows<MxnetReproduction> rows(const MxnetReproduction*);

@@ -102,7 +102,7 @@ void count_calls(TogetherRow& row, const Trace& trace, const ReplayChoice& choic
 }
 
 std::string proof_of(const Plan& plan) {
-  return plan.proved_optimal ? "proved optimal" : "best found";
+  return plan.proved_optimal ? "proved optimal" : "not proved";
 }
 
 // Makes the rows of one recorded step.
@@ -211,7 +211,7 @@ class Workshop {
     const Plan solved = planned(facts_.trace, "mip");
     add_plan("PGMO", "mip", facts_.trace, solved, "a solver looks for better offsets").status =
         solved.proved_optimal ? "proved optimal"
-                              : fmt::format("best found in {:g} s", options_.time_limit_seconds);
+                              : fmt::format("best in {:g} s", options_.time_limit_seconds);
   }
 
   // Orders of all ops, forward ones, too, of the step in the program's sequence.

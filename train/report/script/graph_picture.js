@@ -1,4 +1,5 @@
-// Draws a small graph: boxes are ops, and boxes of one colour have the same bytes.
+// Pictures of steps on lanes: a table of plans, and small graphs whose boxes are ops. Boxes of one
+// colour have the same bytes.
 
 const kFills = [
   'activation', 'gradient', 'workspace', 'parameter-gradient', 'input', 'temporary', 'parameter',
@@ -80,4 +81,21 @@ function graphFigures(drawing) {
         element('figcaption', {}, element('h3', {}, plan.plan), element('p', {}, words)),
         graphPicture(drawing, plan));
   });
+}
+
+function plansTable({plans, lanes}) {
+  const number = 'number';
+  return makeTable(
+      ['Plan for', 'Bytes', 'Above one lane', 'Bound', 'Proved', 'Waits for bytes',
+       `On ${lanes} lanes`, 'On any number', 'Shared on one path'],
+      ['name', number, number, number, '', number, number, number, number],
+      plans.map((plan) => [
+        plan.plan, formatBytes(plan.peak), formatPercent(plan.above_one_lane),
+        formatBytes(plan.proved_bound),
+        element('span', {className: plan.proved_optimal ? 'good' : 'bad'},
+                plan.proved_optimal ? 'yes' : 'no'),
+        formatCount(plan.waits), formatSeconds(plan.seconds),
+        formatSeconds(plan.critical_path_seconds),
+        plan.within_colours === null ? '–' : formatPercent(plan.within_colours)
+      ]));
 }

@@ -26,21 +26,6 @@ function drawPlans() {
   byId('picture').append(drawn);
 }
 
-function fillPlans() {
-  const number = 'number';
-  const rows = data.plans.map((plan) => [
-    plan.plan, formatBytes(plan.peak), formatPercent(plan.above_one_lane),
-    formatBytes(plan.proved_bound),
-    element('span', {className: plan.proved_optimal ? 'good' : 'bad'},
-            plan.proved_optimal ? 'yes' : 'no'),
-    formatCount(plan.waits), formatSeconds(plan.seconds), formatSeconds(plan.critical_path_seconds),
-  ]);
-  byId('plans').append(makeTable(
-      ['Plan for', 'Bytes', 'Above one lane', 'Bound', 'Proved', 'Waits for bytes',
-       `On ${data.lanes} lanes`, 'On any number'],
-      ['name', number, number, number, '', number, number, number], rows));
-}
-
 function drawLanes() {
   const width = roomOf('lanes', 1200), row = 54, left = 60;
   const scale = (width - left - 10) / Math.max(data.seconds, 1e-12);
@@ -76,7 +61,7 @@ byId('verdict').textContent =
     `${formatSeconds(data.critical_path_seconds)}. A plan for them needs ` +
     `${formatPercent(fastest.above_one_lane)} more bytes than one for one lane.`;
 drawPlans();
-fillPlans();
+byId('plans').append(plansTable(data));
 drawLanes();
 byId('graphs-section').hidden = !data.drawing;
 if (data.drawing) byId('graphs').append(...graphFigures(data.drawing));

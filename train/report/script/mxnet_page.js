@@ -28,13 +28,6 @@ function pictureFigure(told) {
       drawn, valuesOf(told));
 }
 
-const plansOf = (note) => scrolling(makeTable(
-    ['Plan for', 'Bytes', 'Waits', 'On 2 lanes', 'Shared on one path'],
-    ['name', number, number, number, number],
-    note.plans.map((plan) => [
-      plan.plan, formatBytes(plan.peak), formatCount(plan.waits), formatSeconds(plan.seconds),
-      plan.within_colours === null ? '–' : formatPercent(plan.within_colours)])));
-
 function lanesFigure(notes) {
   return figure(
       'Lanes and path colours',
@@ -42,7 +35,7 @@ function lanesFigure(notes) {
           'head waits until the op at its tail is done with the bytes.',
       ...notes.flatMap((note) => [
         element('h4', {}, note.picture), element('p', {className: 'reading'}, note.about),
-        plansOf(note), element('div', {className: 'graphs'}, ...graphFigures(note.drawing)),
+        scrolling(plansTable(note)), element('div', {className: 'graphs'}, ...graphFigures(note.drawing)),
       ]));
 }
 
