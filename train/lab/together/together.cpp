@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "memory/errors.h"
 #include "memory/order/placed_order.h"
 #include "memory/replay/trace_events.h"
 #include "memory/replay/trace_replay.h"
@@ -130,7 +131,9 @@ class Workshop {
     add_budget();
     for (TogetherRow& row : together_.rows) {
       row.above_bound = static_cast<double>(row.bytes) / static_cast<double>(together_.bound) - 1;
-      if (row.bytes == together_.bound) row.status = "is the bound";
+      if (row.bytes == together_.bound && row.status == "proved optimal") {
+        row.status = "is the bound";
+      }
     }
     together_.seconds = std::chrono::duration<double>(Clock::now() - started).count();
     return std::move(together_);
@@ -182,10 +185,8 @@ class Workshop {
     add_pool("Chainer 3", "best-fit-pool",
              "a freed block serves a smaller request, and neighbours merge");
     add_pool("PyTorch", "caching", "small and large requests have segments of their own");
-    if (const auto names = allocator_names(); std::ranges::count(names, "stitched") > 0) {
-      add_pool("GMLake, expandable segments", "stitched",
-               "pages of freed blocks are mapped behind one range");
-    }
+    add_pool("GMLake, expandable segments", "stitched",
+             "pages of freed blocks are mapped behind one range");
   }
 
   void add_note() {
@@ -209,9 +210,11 @@ class Workshop {
     add_plan("PGMO", "best-fit", facts_.trace, plan(facts_.trace, "best-fit"),
              "blocks have offsets of any kind: two may lie where one was");
     const Plan solved = planned(facts_.trace, "mip");
-    add_plan("PGMO", "mip", facts_.trace, solved, "a solver looks for better offsets").status =
-        solved.proved_optimal ? "proved optimal"
-                              : fmt::format("best in {:g} s", options_.time_limit_seconds);
+    TogetherRow& row =
+        add_plan("PGMO", "mip", facts_.trace, solved, "a solver looks for better offsets");
+    if (!solved.solver) return;
+    row.status = fmt::format("{}: {}, {:.1f} s", solved.solver->solver, solved.solver->status,
+                             solved.solver->seconds);
   }
 
   // Orders of all ops, forward ones, too, of the step in the program's sequence.
@@ -222,15 +225,10 @@ class Workshop {
     };
     const OrderTable table = all_order_algorithms();
     const OrderAnswer program = order(written_, kProgramOrder, options, table);
-    if (std::ranges::count(table, "tensorflow", &OrderEntry::name) > 0) {
-      const Trace trace = trace_of(order(written_, "tensorflow", options, table).order);
-      add_plan("TensorFlow", "queue", trace, planned(trace, kDefaultPlanner),
-               "ops run first come, first served", "the graph");
-    }
-    // Such steps are too large for OLLA's joint program.
-    const Trace of_olla = trace_of(order(written_, kDefaultOrder, options, table).order);
-    add_plan("OLLA", "order, then location", of_olla, planned(of_olla, "exact"),
-             "ops run in the order that needs the fewest bytes", "the graph");
+    const Trace queue = trace_of(order(written_, "tensorflow", options, table).order);
+    add_plan("TensorFlow", "queue", queue, planned(queue, kDefaultPlanner),
+             "ops run first come, first served", "the graph");
+    add_olla(options, table);
     const Trace of_program = trace_of(program.order);
     add_plan("Skyline", "program's order", of_program, planned(of_program, kDefaultPlanner),
              "planners from the cheapest to an exact one, until one is proved");
@@ -240,6 +238,23 @@ class Workshop {
     add_plan("Skyline", "best order", trace_of(best.order.order), best.plan,
              "of the best orders the one that is placed best");
     together_.bound = best.order.lower_bound;
+  }
+
+  // OLLA's program for order and location if the step is in its reach, else first the one and then
+  // the other.
+  void add_olla(const OrderOptions& options, OrderTable table) {
+    constexpr const char* kAdds = "ops run in the order that needs the fewest bytes";
+    try {
+      OrderOptions limited = options;
+      limited.time_limit_seconds = options_.time_limit_seconds;
+      const PlacedOrder joint = order_and_place(written_, "olla-joint", limited, table);
+      add_plan("OLLA", "order and location", trace_of_order(written_, joint.order.order, options),
+               joint.plan, kAdds, "the graph");
+    } catch (const GraphError&) {  // too many ops
+      const OrderAnswer best = order(written_, kDefaultOrder, options, table);
+      const Trace trace = trace_of_order(written_, best.order, options);
+      add_plan("OLLA", "order, then location", trace, planned(trace, "exact"), kAdds, "the graph");
+    }
   }
 
   // The smallest step that recomputes values.

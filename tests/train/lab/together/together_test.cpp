@@ -36,7 +36,10 @@ TEST(Together, PlansTheStepThatADryRunRecords) {
   }
   EXPECT_EQ(all.row("as executed").bytes, plan(facts.trace).peak);
   EXPECT_EQ(all.row("mip").bytes, all.step_bound);
+  EXPECT_THAT(all.row("mip").status, testing::StartsWith("CBC: "));
   EXPECT_EQ(all.row("as executed").status, "is the bound");
+  EXPECT_EQ(all.row("queue").work, "TensorFlow");
+  EXPECT_GE(all.row("stitched").bytes, all.step_bound);
   const StepGraph& graph = facts.step.graph;
   EXPECT_EQ(all.row("in place").bytes, plan(simulate(graph, {.sharing = false})).peak);
   for (const char* pool : {"network-wise", "exact-pool", "best-fit-pool", "caching"}) {
