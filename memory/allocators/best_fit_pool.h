@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// The best-fit coalescing pool of CuPy 2.0 and later, the family of PGMO's baseline
-// (ALLOCATORS.md section 3). A request, rounded up to 512 bytes, takes the smallest free chunk that
+// The best-fit coalescing pool of CuPy 2.0 and later, the family of PGMO's baseline.
+// A request, rounded up to 512 bytes, takes the smallest free chunk that
 // is large enough, the lowest address among equals (CuPy does not say which), and splits off the
 // remainder. If none fits, the pool requests exactly the rounded size from the device; if the
 // device refuses, the pool returns every unsplit free chunk and asks once more. A freed chunk

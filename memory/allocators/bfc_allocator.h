@@ -5,7 +5,7 @@
 
 namespace skyline {
 
-// The best-fit-with-coalescing allocator of TensorFlow and XLA (ALLOCATORS.md section 5). A
+// The best-fit-with-coalescing allocator of TensorFlow and XLA. A
 // request, rounded up to 256 bytes, takes the smallest free chunk that is large enough, the lowest
 // address among equals. (TensorFlow searches 21 bins of sizes upward, each in this order, and finds
 // the same chunk.) A chunk is split only when it is at least twice as large as the request or

@@ -46,7 +46,7 @@ class ExpandableSegment {
   Chunk* uncommitted_ = nullptr;  // an empty chunk where the committed part ends
 };
 
-// PyTorch's CUDACachingAllocator (ALLOCATORS.md section 4; c10/cuda of PyTorch 2).
+// PyTorch's CUDACachingAllocator (c10/cuda of PyTorch 2).
 // A request, rounded up to 512 bytes, goes to the small pool up to 1 MiB, else to the large pool,
 // and takes the smallest free block there that is large enough, the lowest address among equals. If
 // none fits, the pool takes a segment from the device: 2 MiB for the small pool; 20 MiB for

@@ -7,7 +7,7 @@
 
 namespace skyline {
 
-// The exact-size pool of CuPy 1.x and of Chainer up to 1.24 (ALLOCATORS.md section 2). A request,
+// The exact-size pool of CuPy 1.x and of Chainer up to 1.24. A request,
 // rounded up to 256 bytes, takes the most recently freed block of exactly that size, else exactly
 // that much from the device. If the device refuses, the pool returns every free block and asks once
 // more. Nothing is split or merged.

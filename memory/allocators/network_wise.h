@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-// No reuse inside a step (ALLOCATORS.md section 1; PGMO's naive baseline, "one array a node").
+// No reuse inside a step (PGMO's naive baseline, "one array a node").
 // Request k of a step owns slot k, which grows when a later step requests more. Requests before the
 // first step, between steps, while interrupted, or while slot k still holds a block of an earlier
 // step get a separate slot. Separate slots from before the first step stay reserved; the others

@@ -8,7 +8,7 @@
 namespace skyline {
 
 // Addresses without memory, for dry runs and replays of any size. Each allocation and range starts
-// on a new 2 MiB boundary, upward; addresses are never reused (ALLOCATORS.md). The capacity counts
+// on a new 2 MiB boundary, upward; addresses are never reused. The capacity counts
 // requested bytes. Ranges commit in multiples of `commit_bytes`. Outlives its ranges.
 class SimulatedDevice final : public Device {
  public:

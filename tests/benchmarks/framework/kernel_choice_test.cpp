@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, KernelChoice,
                            return name;
                          });
 
-// Reference implementations are a hundred times slower and are chosen silently (KERNELS.md).
+// Reference implementations are a hundred times slower and are chosen silently.
 TEST_P(KernelChoice, IsNeverAReference) {
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
     int implementations = 0;

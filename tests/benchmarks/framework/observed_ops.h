@@ -59,7 +59,7 @@ class OpLog : public OpObserver {
 // Multiply-adds of a convolution, a matrix product or a gradient of one, without biases; 0 for all
 // others.
 std::int64_t multiply_adds(const ExecutedOp& op);
-// Counts like NETWORKS.md, 2 for each multiply-add, and only what runs: the first layer's images
+// Counts 2 for each multiply-add, and only what runs: the first layer's images
 // need no gradient.
 double flop(std::span<const ExecutedOp> ops);
 

@@ -36,7 +36,7 @@ std::uint64_t words_of(const TokenizedText& text) {
   return std::accumulate(text.counts.begin(), text.counts.end(), std::uint64_t{0});
 }
 
-// NETWORKS.md, section 8.
+// Words are cut as in Chainer's example, see data/text/tokenizer.h.
 TEST_F(RealTexts, OfWmtHaveTheKnownCounts) {
   std::vector<TextFiles> files;
   for (const char* name : {"news-test2008", "newssyscomb2009", "newstest2009", "newstest2010",

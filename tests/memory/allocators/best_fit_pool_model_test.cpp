@@ -1,4 +1,4 @@
-// BestFitPool against an independent naive model of ALLOCATORS.md section 3.
+// BestFitPool against an independent naive model of best_fit_pool.h.
 #include <gtest/gtest.h>
 
 #include "memory/allocators/best_fit_pool.h"

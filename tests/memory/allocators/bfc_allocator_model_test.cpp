@@ -1,5 +1,4 @@
-// BfcAllocator against an independent naive model of ALLOCATORS.md section 5,
-// bins and all.
+// BfcAllocator against an independent naive model of bfc_allocator.h, bins and all.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// CachingAllocator against an independent naive model of ALLOCATORS.md section
-// 4 and of caching_allocator.h, under random options.
+// CachingAllocator against an independent naive model of caching_allocator.h, under random
+// options.
 #include <gtest/gtest.h>
 
 #include <algorithm>

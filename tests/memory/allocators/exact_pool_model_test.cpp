@@ -1,4 +1,4 @@
-// ExactPool against an independent naive model of ALLOCATORS.md section 2.
+// ExactPool against an independent naive model of exact_pool.h.
 #include <gtest/gtest.h>
 
 #include "memory/allocators/exact_pool.h"

@@ -1,4 +1,4 @@
-// The golden vectors of ALLOCATORS.md section 7, on the simulated device.
+// The golden vectors of the allocators, on the simulated device.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// NetworkWise against an independent naive model of ALLOCATORS.md section 1 and
-// of network_wise.h.
+// NetworkWise against an independent naive model of network_wise.h.
 #include <gtest/gtest.h>
 
 #include "memory/allocators/network_wise.h"

@@ -11,7 +11,7 @@
 
 namespace skyline {
 
-// One line of an event trace (ALLOCATORS.md): 'a' requests bytes, 'f' frees, 's' starts a step.
+// One line of an event trace: 'a' requests bytes, 'f' frees, 's' starts a step.
 struct AllocatorEvent {
   char event = 'a';
   std::string id;

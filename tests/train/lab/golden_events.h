@@ -4,8 +4,7 @@
 
 namespace skyline {
 
-// The event traces of ALLOCATORS.md section 7 as text. Their sizes are given there and in the
-// golden test of the allocators.
+// The golden event traces as text. Their sizes are those of the golden test of the allocators.
 inline std::string golden_allocations(const std::string& name, int blocks,
                                       const std::string& bytes) {
   std::string text;

@@ -175,7 +175,7 @@ TEST(CompareCommandTest, GivesAnAllocatorADeviceOfItsOwnCapacity) {
   }
 }
 
-// The counts are those of NETWORKS.md, section 8, read through the command's options.
+// The known counts, read through the command's options.
 TEST_F(TranslationTexts, OfWmtTogetherHaveTheKnownCounts) {
   const char* texts = std::getenv("SKYLINE_TEXTS");
   if (texts == nullptr) GTEST_SKIP() << "SKYLINE_TEXTS names no folder of texts";
