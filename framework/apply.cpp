@@ -93,6 +93,12 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
 
 Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs) {
+  if (context.options().emulate.chainer_ops) {
+    for (const std::shared_ptr<const Op>& part : parts) {
+      inputs = apply(context, part, std::move(inputs));
+    }
+    return std::move(inputs.front());
+  }
   const std::string layer = layer_of(context, inputs);
   const std::vector<std::shared_ptr<Node>> nodes = make_chain(context, parts, inputs, layer);
   const bool chained = !nodes.empty();

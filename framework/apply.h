@@ -32,7 +32,7 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
 // on the output of the part before, which is never made. `fused` and every part have one output;
 // the gradients are those of the parts. A gradient of the first part may read `inputs`, one of the
 // last part the chain's output; none may read a tensor between two parts. conv2d and relu make such
-// a chain, because relu's gradient reads its output.
+// a chain, because relu's gradient reads its output. Under Emulation::chainer_ops the parts run.
 Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs);
 

@@ -30,10 +30,16 @@ Context::Context(Allocator& allocator, Options options)
       options_(std::move(options)),
       random_{.seed = options_.seed},
       kernels_(compute()) {
-  if (options_.execute && options_.convolution_workspace_bytes) {
-    throw std::invalid_argument(
-        "[context] a workspace for convolutions can be set in a dry run only");
+  if (options_.execute && options_.emulate != Emulation{}) {
+    throw std::invalid_argument("[context] only a dry run can request as other software would");
   }
+}
+
+Context::Options as_chainer(Context::Options options) {
+  options.in_place = false;
+  options.savings = std::make_shared<ByteSavings>(ByteSavings{.early_sums = true});
+  options.emulate.chainer_ops = true;
+  return options;
 }
 
 void Context::begin_step(ShapeKey key) {
@@ -112,9 +118,8 @@ void Context::write(const Tensor& tensor, const void* host) {
 }
 
 std::size_t Context::workspace_bytes(const Op& op, const Kernel& kernel) const {
-  if (options_.convolution_workspace_bytes && op.is_convolution()) {
-    return *options_.convolution_workspace_bytes;
-  }
+  const std::optional<std::size_t>& emulated = options_.emulate.convolution_workspace_bytes;
+  if (emulated && op.is_convolution()) return *emulated;
   return kernel.workspace_bytes();
 }
 

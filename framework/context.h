@@ -26,6 +26,18 @@ enum class Mode { kTraining, kInference };
 
 inline constexpr std::string_view kStagingOp = "prefetch";  // requests Context's staging memory
 
+// What a dry run requests in place of its own ops and kernels, as other software would.
+struct Emulation {
+  // Workspace of every convolution, instead of what its kernel needs, as if the library had been
+  // given that limit and used all of it (PGMO section 5: 8 MiB).
+  std::optional<std::size_t> convolution_workspace_bytes = {};
+  // As Chainer 3: a relu is an op of its own, not a part of the op before it, and an LSTM copies
+  // its weights into one buffer in each call, as cuDNN wants them. See as_chainer().
+  bool chainer_ops = false;
+
+  bool operator==(const Emulation&) const = default;
+};
+
 // Runs ops: chooses their memory, hands them to the runner, and records them. The program makes one
 // and passes it everywhere.
 class Context {
@@ -53,12 +65,10 @@ class Context {
     bool check_finite = false;  // check every output after every op; slow
     bool record_graph = false;  // record the running step, see recorded_step()
     std::uint64_t seed = 0;
-    // Workspace of every convolution, instead of what its kernel needs, as if the library had been
-    // given that limit and used all of it (PGMO section 5: 8 MiB). Dry runs only.
-    std::optional<std::size_t> convolution_workspace_bytes;
+    Emulation emulate;  // dry runs only
   };
 
-  // Throws std::invalid_argument if a run that executes sets convolution_workspace_bytes.
+  // Throws std::invalid_argument if a run that executes emulates anything.
   Context(Allocator& allocator, Options options);
 
   Allocator& allocator() noexcept { return allocator_; }
@@ -199,6 +209,10 @@ class Context {
   StagingArea staging_;
   KernelCache kernels_;
 };
+
+// Returns the options of a dry run that requests what Chainer 3 would: nothing is written in place,
+// gradients are added as they arrive, see Emulation::chainer_ops.
+Context::Options as_chainer(Context::Options options);
 
 // Names the layer of all ops applied during its life; nested names join with a dot: "block1.conv2".
 class LayerScope {

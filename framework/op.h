@@ -74,7 +74,7 @@ class Op {
   // Returns which output may be written over which input, in order of preference.
   virtual std::vector<InPlacePair> in_place() const { return {}; }
 
-  // True for convolutions and their gradients: Context::Options::convolution_workspace_bytes sets
+  // True for convolutions and their gradients: Emulation::convolution_workspace_bytes sets
   // their workspace.
   virtual bool is_convolution() const { return false; }
 

@@ -28,7 +28,7 @@ class ModelsTest : public ::testing::Test {
 
   SimulatedDevice device_;
   BestFitPool pool_{device_};
-  Context context_{pool_, {.execute = false, .convolution_workspace_bytes = 0}};
+  Context context_{pool_, {.execute = false, .emulate = {.convolution_workspace_bytes = 0}}};
 };
 
 // By hand: 784*256+256 + 256*128+128 + 128*10+10.

@@ -28,12 +28,15 @@ constexpr std::int64_t kMostLanes = 1'000'000;  // more than any step has ops
 constexpr const char* kOfTraining =
     "--memory, --budgets and --slowdown are for training steps: leave out --infer";
 
+constexpr const char* kOfOurOps =
+    "--memory, --budgets and --slowdown save bytes of our own ops: leave out --as-chainer";
+
 struct DryRunArguments {
   ModelOptions model;
   std::int64_t batch_size = 32;
   std::int64_t sentence_words = 30;
   std::int64_t threads = 0;
-  bool infer = false;
+  bool infer = false, as_chainer = false;
   StepOptions step;
   std::vector<std::string> allocators = allocator_names();
   AllocatorOptions allocator_options;
@@ -71,9 +74,11 @@ DryRunOptions program_of(const DryRunArguments& arguments, const LiveParts& live
   program.sentence_words = arguments.sentence_words;
   program.batch_size = arguments.batch_size;
   program.prefetch = arguments.device_options.prefetch;
+  program.emulate.chainer_ops = arguments.as_chainer;
+  if (arguments.as_chainer) program.step.in_place = false;
   program.compute = make_compute(arguments.device, arguments.device_options, live, 1, true);
   if (arguments.device == "cpu") {
-    program.convolution_workspace_bytes = arguments.device_options.workspace_bytes;
+    program.emulate.convolution_workspace_bytes = arguments.device_options.workspace_bytes;
   }
   return program;
 }
@@ -153,9 +158,10 @@ void write_files(const DryRunArguments& arguments, const DryRunAnswer& answered)
   }
   if (!arguments.graph.empty()) {
     std::ostringstream text;
-    write_graph(
-        text, program_graph(step.program_step, arguments.step.in_place, step.facts.resident_bytes),
-        arguments.model.model);
+    write_graph(text,
+                program_graph(step.program_step, step.question.program.step.in_place,
+                              step.facts.resident_bytes),
+                arguments.model.model);
     write_atomically(arguments.graph, text.view());
   }
   if (!arguments.lanes_page.empty()) {
@@ -224,6 +230,13 @@ CommandRun declare_dry_run(OptionList& list) {
       .excludes("--budgets", kOfTraining)
       .excludes("--slowdown", kOfTraining);
   add_step_options(list, arguments->step);
+  list.add("--as-chainer", flag(arguments->as_chainer),
+           "Run ops as Chainer 3 has them, which PGMO measured: none writes in place, each relu is "
+           "an "
+           "op, gradients are added as they arrive, an LSTM packs its weights in each call")
+      .excludes("--memory", kOfOurOps)
+      .excludes("--budgets", kOfOurOps)
+      .excludes("--slowdown", kOfOurOps);
   add_budget_options(list, arguments->step);
   list.add("--budgets", flag(arguments->budgets),
            "Show the curve of bytes against seconds, from all kept to the least possible");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/apply.h"
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/array/channels_kernels.h"
 #include "framework/ops/support/declared_op.h"
 
@@ -143,6 +144,9 @@ const Declaration<ShortcutProblem, ShortcutParams> kShortcut = {
 }  // namespace
 
 Tensor concat(Context& context, std::vector<Tensor> xs, ConcatParams params) {
+  if (params.relu && context.options().emulate.chainer_ops) {
+    return relu(context, concat(context, std::move(xs), {}));
+  }
   return apply(context, std::make_shared<Concat>(params), std::move(xs)).front();
 }
 

@@ -87,11 +87,11 @@ class AddScaled : public ElementwiseOp {
 
 Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams params) {
   std::vector<Tensor> inputs = operands(std::move(x), std::move(residual));
-  if (params.relu && params.scale == 1) {
+  if (params.relu && (params.scale == 1 || context.options().emulate.chainer_ops)) {
     // Applied as a chain, because both gradients are one masked grad_output; the op's own gradient
     // would write it twice.
-    const std::shared_ptr<const Op> chain[] = {std::make_shared<AddScaled>(AddScaledParams{}),
-                                               relu_op()};
+    const std::shared_ptr<const Op> chain[] = {
+        std::make_shared<AddScaled>(AddScaledParams{.scale = params.scale}), relu_op()};
     return apply_fused(context, std::make_shared<AddScaled>(params), chain, std::move(inputs));
   }
   return apply(context, std::make_shared<AddScaled>(params), std::move(inputs)).front();

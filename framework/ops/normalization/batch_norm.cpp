@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/normalization/batch_norm_kernels.h"
 #include "framework/ops/support/declared_op.h"
 
@@ -119,6 +120,11 @@ std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
 
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
                   Tensor running_variance, BatchNormParams params) {
+  if (params.relu && std::isinf(params.relu_limit) && context.options().emulate.chainer_ops) {
+    params.relu = false;
+    return relu(context, batch_norm(context, std::move(x), std::move(gamma), std::move(beta),
+                                    std::move(running_mean), std::move(running_variance), params));
+  }
   if (!context.training()) {
     return apply(context, batch_norm_inference_op(params),
                  operands(std::move(x), std::move(gamma), std::move(beta), std::move(running_mean),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/ops/activation/activations.h"
 #include "framework/ops/pooling/pool2d_kernels.h"
 #include "framework/ops/support/declared_op.h"
 
@@ -157,6 +158,10 @@ std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params) {
 }
 
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params) {
+  if (params.relu && context.options().emulate.chainer_ops) {
+    params.relu = false;
+    x = relu(context, std::move(x));
+  }
   const bool argmax = context.training() && x.requires_grad();
   return apply(context, max_pool2d_op(params, argmax), operands(std::move(x))).front();
 }

@@ -31,11 +31,21 @@ TensorSpec state_spec(const LstmProblem& problem) {
 
 TensorSpec output_spec(const LstmProblem& problem) { return {{problem.rows(), problem.units}}; }
 
+// All weights and biases one behind the other, as cuDNN wants them.
+TensorSpec packed_spec(const LstmProblem& problem) {
+  std::int64_t floats = 0;
+  for (std::int64_t layer = 0; layer < problem.layers; ++layer) {
+    floats += problem.gates() * (problem.input_width(layer) + problem.units + 2);
+  }
+  return {Shape{floats}};
+}
+
 TensorSpec reserve_spec(const LstmProblem& problem) {
   return {Shape{LstmReserve(problem).floats()}};
 }
 
-// Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, and w, u of each layer.
+// Inputs x, with a state h and c, then y, reserve, grad_y, grad_h, grad_c, w, u of each layer, and
+// the packed weights, if there are any.
 std::shared_ptr<const Op> grad_op(const LstmProblem& problem, const LstmGradients& gradients) {
   const TensorSpec state = state_spec(problem), output = output_spec(problem);
   const TensorSpec x{{problem.rows(), problem.in}}, bias{Shape{problem.gates()}};
@@ -55,6 +65,7 @@ std::shared_ptr<const Op> grad_op(const LstmProblem& problem, const LstmGradient
     operands.insert(operands.end(), {{"w", w}, {"u", u}});
     if (gradients.weights) outputs.insert(outputs.end(), {w, u, bias, bias});
   }
+  if (problem.packed) operands.push_back({"packed weights", packed_spec(problem)});
   return gradient_op(
       LstmGradProblem{problem, gradients},
       {.name = "lstm_grad",
@@ -67,8 +78,8 @@ std::shared_ptr<const Op> grad_op(const LstmProblem& problem, const LstmGradient
        .cacheable = false});
 }
 
-// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h and, if
-// a gradient is needed, the reserve.
+// Inputs x, with a state h and c, then w, u, bias_w, bias_u of each layer; outputs y, c, h, if a
+// gradient is needed the reserve, and in some dry runs the packed weights.
 class Lstm : public Op {
  public:
   explicit Lstm(LstmProblem problem) : problem_(std::move(problem)) {}
@@ -83,6 +94,7 @@ class Lstm : public Op {
                                        {state_spec(problem_), Category::kActivation},
                                        {state_spec(problem_), Category::kActivation}};
     if (problem_.retained) outputs.push_back({reserve_spec(problem_), Category::kActivation});
+    if (problem_.packed) outputs.push_back({packed_spec(problem_), Category::kActivation});
     return outputs;
   }
 
@@ -141,6 +153,7 @@ std::vector<GradientCall> Lstm::gradient(std::span<const TensorSpec> inputs,
     call.sources.push_back(GradientSource::input(first + 4 * layer));
     call.sources.push_back(GradientSource::input(first + 4 * layer + 1));
   }
+  if (problem_.packed) call.sources.push_back(GradientSource::output(4));
   call.op = grad_op(problem_, gradients);
   return {std::move(call)};
 }
@@ -210,7 +223,8 @@ LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
                       .units = layers.front().u.shape()[1],
                       .layers = static_cast<std::int64_t>(layers.size()),
                       .state = state.has_value(),
-                      .retained = false};
+                      .retained = false,
+                      .packed = context.options().emulate.chainer_ops};
   std::vector<Tensor> inputs;
   inputs.push_back(std::move(x));
   if (state) {

@@ -79,6 +79,7 @@ struct LstmProblem {
   std::int64_t layers = 1;  // L
   bool state = false;       // sentences start at a given state, not at zeros
   bool retained = true;     // backward will follow: the reserve is an output
+  bool packed = false;      // one more output holds a copy of all weights; dry runs only
   // The input of layer 2 has it, if there is dropout; the next layers have the next streams.
   std::optional<DropoutMask> mask = {};
 

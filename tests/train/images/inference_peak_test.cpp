@@ -19,7 +19,7 @@ Trace inference_trace(const std::string& model) {
                   .shape = find_model(model).shape,
                   .batch_size = 1,
                   .mode = Mode::kInference,
-                  .convolution_workspace_bytes = kWorkspaceBytes})
+                  .emulate = {.convolution_workspace_bytes = kWorkspaceBytes}})
       .trace;
 }
 

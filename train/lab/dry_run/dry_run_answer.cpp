@@ -317,7 +317,7 @@ Rows<DryRunResult> rows(const DryRunResult*) {
          return result.question.program.mode == Mode::kTraining ? "training" : "inference";
        }},
       {"workspace", kBytes, "that each convolution asks for; null: what it needs",
-       [](auto& result) { return result.question.program.convolution_workspace_bytes; }},
+       [](auto& result) { return result.question.program.emulate.convolution_workspace_bytes; }},
       {"parameters", kCount, "of the network",
        [](auto& result) { return result.facts.parameters; }},
       {"resident_bytes", kBytes, "that live across steps",

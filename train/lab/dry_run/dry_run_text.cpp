@@ -69,10 +69,12 @@ std::string head(const DryRunResult& answer) {
   text += fmt::format("one step   {} planned for {} requests by {},\n           {}\n",
                       format_bytes(plan.peak), format_count(std::ssize(answer.facts.trace.blocks)),
                       plan.planner, gap_sentence(plan));
-  if (question.program.convolution_workspace_bytes) {
+  const Emulation& emulate = question.program.emulate;
+  if (emulate.convolution_workspace_bytes) {
     text += fmt::format("           every convolution asks for {} of workspace\n",
-                        format_bytes(*question.program.convolution_workspace_bytes));
+                        format_bytes(*emulate.convolution_workspace_bytes));
   }
+  if (emulate.chainer_ops) text += "           ops and their memory as in Chainer 3\n";
   if (answer.held) {
     const HeldOutput& held = *answer.held;
     text += fmt::format(

@@ -12,7 +12,8 @@ Context::Options dry_context(const DryRunOptions& options) {
   context.savings = options.savings;
   context.prefetch = options.prefetch;
   context.input_gradient = options.input_gradient;
-  context.convolution_workspace_bytes = options.convolution_workspace_bytes;
+  context.emulate = options.emulate;
+  if (options.emulate.chainer_ops) context = as_chainer(std::move(context));
   return dry_context(context, options.mode);
 }
 

@@ -30,8 +30,7 @@ struct DryRunOptions {
   bool prefetch = false;
   bool input_gradient = false;            // of the images
   std::shared_ptr<Compute> compute = {};  // null: the CPU
-  // Workspace of every convolution, forward and backward; unset: what the backend needs.
-  std::optional<std::uint64_t> convolution_workspace_bytes = {};
+  Emulation emulate = {};                 // with chainer_ops, see as_chainer()
 };
 
 // Training mode includes gradients and the optimizer. Throws ShapeError.

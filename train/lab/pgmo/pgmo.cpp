@@ -70,11 +70,12 @@ class Workbench {
       add_plans(ran.row, ran.longest);
       return std::move(ran.row);
     }
-    const DryRunFacts facts = dry_run({.model = network,
-                                       .shape = find_model(network).shape,
-                                       .batch_size = batch_size,
-                                       .mode = mode,
-                                       .convolution_workspace_bytes = options_.workspace_bytes});
+    const DryRunFacts facts =
+        dry_run({.model = network,
+                 .shape = find_model(network).shape,
+                 .batch_size = batch_size,
+                 .mode = mode,
+                 .emulate = {.convolution_workspace_bytes = options_.workspace_bytes}});
     const auto reserved = [&facts](const char* allocator) {
       return replay_run(facts.run, facts.trace, {.allocator = allocator}).peak_reserved_bytes;
     };
