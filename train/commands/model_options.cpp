@@ -20,7 +20,9 @@ void add_model_options(OptionList& list, ModelOptions& options) {
 
 Seq2SeqShape translation_shape_of(const ModelOptions& options) {
   const TranslationOptions& translation = options.translation;
-  return seq2seq_shape(translation, translation.vocab_size, translation.vocab_size);
+  // The paper's count leaves out the unknown word and the end of sentence.
+  const std::int64_t words = translation.vocab_size + (translation.paper ? 2 : 0);
+  return seq2seq_shape(translation, words, words);
 }
 
 DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& step, bool infer) {

@@ -112,6 +112,7 @@ struct SummaryArguments {
 CommandResult run(const OptionList& list, const SummaryArguments& arguments) {
   const ModelOptions& options = arguments.model;
   check_given(list, options.model);
+  list.check_rules();
   ModelSummary summary{.model = options.model,
                        .shape = shape_of(options),
                        .sentence_words = arguments.sentence_words};

@@ -14,6 +14,8 @@ constexpr std::int64_t kMostPairs = 10'000'000;  // generated ones are kept: 160
 
 // Image runs stored before translation existed lack all of these.
 constexpr unsigned kText = kTextOnly | kMayBeAbsent;
+constexpr const char* kPaperSize =
+    "--paper sets the size: leave out --layers, --units, --embedding";
 
 void add_text_options(OptionList& list, TranslationOptions& options) {
   list.add("--pairs", integer(options.pairs, 1, kMostPairs), "Training pairs to generate", kText);
@@ -62,6 +64,14 @@ void add_vocabulary_size(OptionList& list, TranslationOptions& options) {
 }
 
 void add_network_options(OptionList& list, TranslationOptions& options) {
+  list.add(
+          "--paper", flag(options.paper),
+          "PGMO's size: 3 layers of 1024 units; with both vocabularies of 40,000 words 173,306,946 "
+          "parameters",
+          kText)
+      .excludes("--layers", kPaperSize)
+      .excludes("--units", kPaperSize)
+      .excludes("--embedding", kPaperSize);
   list.add("--layers", integer(options.layers, 1, 64), "Layers of each LSTM", kText);
   list.add("--units", integer(options.units, 1, 65'536), "Units per layer", kText);
   list.add("--embedding", integer(options.embedding, 0, 65'536),
@@ -97,6 +107,12 @@ TranslationOptions resolved(TranslationOptions options) {
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
                            std::int64_t target_words) {
+  if (options.paper) {
+    return {.source_words = source_words,
+            .target_words = target_words,
+            .dropout = static_cast<float>(options.dropout),
+            .unroll = options.unroll};
+  }
   return {.source_words = source_words,
           .target_words = target_words,
           .layers = options.layers,

@@ -33,6 +33,7 @@ struct TranslationOptions {
   std::int64_t embedding = 0;  // 0: units
   double dropout = 0.1;
   bool unroll = false;
+  bool paper = false;          // PGMO's size instead of layers, units and embedding
   std::optional<double> clip;  // largest norm of the gradients; 0: no limit; unset: 5, fused 0
 
   std::int64_t translate_every = 0;  // steps between sample translations; 0: after each epoch
@@ -42,7 +43,7 @@ struct TranslationOptions {
 };
 
 void add_vocabulary_size(OptionList& list, TranslationOptions& options);
-// --layers, --units, --embedding, --dropout, --unroll and --clip.
+// --paper, --layers, --units, --embedding, --dropout, --unroll and --clip.
 void add_network_options(OptionList& list, TranslationOptions& options);
 // All options of translation.
 void add_translation_options(OptionList& list, TranslationOptions& options);
