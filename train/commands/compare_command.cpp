@@ -65,6 +65,7 @@ CommandResult compare_folders(const OptionList& list, const CompareArguments& ar
 CommandResult run(const OptionList& list, const CompareArguments& arguments, Console& console) {
   if (!arguments.first.empty()) return compare_folders(list, arguments);
   check_given(list, arguments.options.model);
+  list.check_rules();
   TrainOptions options = resolved(arguments.options);
   check_used(list, options);
   check_capacity("--capacity", options.memory.device, options.memory.capacity_bytes);
@@ -104,6 +105,12 @@ CommandRun declare_compare(OptionList& list) {
            "Train under each of these; NAME@SIZE gives that one a device of this capacity");
   list.add("--steps", integer(arguments->steps, 1, 1'000'000), "Steps under each allocator");
   list.add("--infer", flag(arguments->infer), "Run inference steps instead of training steps");
+  list.add(
+          "--translate", integer(arguments->options.translation.translate_words, 1, 1000),
+          "With --infer: a step translates its sentences into this many words each, as PGMO's with "
+          "100, instead of computing the loss",
+          kTextOnly)
+      .needs({"--infer"});
   add_memory_options(list, arguments->options.memory);
   list.add("--report", path(arguments->report, "FILE.html"), "Write an interactive page");
   list.prints(keys<Comparison>);

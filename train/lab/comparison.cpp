@@ -26,103 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Steps per turn of an allocator: enough to warm the caches.
-constexpr std::int64_t kTurn = 10;
-
-// The training or inference run under one allocator.
-class ComparedTraining {
- public:
-  ComparedTraining(const TrainOptions& options, const DecidedWorkload& decided,
-                   const std::string& allocator, std::int64_t total_steps, Mode mode)
-      : warmup_steps_(decided.decisions.warmup_steps),
-        rate_{options.learning_rate, options.schedule, total_steps} {
-    compared_.memory.allocator = allocator;
-    unless_too_large([&] {
-      run_ = decided.workload->on(decided.decisions, with_policy(options.memory, allocator), mode,
-                                  {.timed = true});
-      run_->seek({}, options.data.seed);
-    });
-  }
-
-  bool done() const noexcept {
-    return !compared_.fits() || std::ssize(compared_.losses) >= rate_.total_steps;
-  }
-
-  void step() {
-    unless_too_large([this] {
-      run_->next();
-      timed_step();
-      note_memory();
-    });
-  }
-
-  const ModelRun* run() const { return run_.get(); }  // null if it did not fit
-
-  ComparedRun finish() {
-    if (!compared_.fits()) return std::move(compared_);
-    compared_.memory =
-        memory_summary(*run_, compared_.memory.allocator, device_allocations_before_);
-    compared_.flushes = run_->memory.statistics().flushes;
-    compared_.step_seconds_median = median(step_seconds_);
-    compared_.allocate_ns_median = median(allocate_ns_);
-    std::vector<Tensor> state = values_of(run_->network().buffers());
-    for (const Tensor& value : values_of(run_->optimizer_state())) state.push_back(value);
-    compared_.parameters_sha256 =
-        tensors_sha256(run_->context, values_of(run_->network().parameters()));
-    compared_.state_sha256 = tensors_sha256(run_->context, state);
-    return std::move(compared_);
-  }
-
- private:
-  // Frees a run that does not fit at once, because the others may need its memory.
-  template <typename Act>
-  void unless_too_large(Act act) {
-    try {
-      act();
-    } catch (const OutOfMemory& refusal) {
-      compared_.problem = refusal.what();
-      run_.reset();
-    }
-  }
-
-  void timed_step() {
-    const std::int64_t number = std::ssize(compared_.losses);
-    const auto started = Clock::now();
-    compared_.losses.push_back(run_->train_step(
-        {.learning_rate = static_cast<float>(rate_.at(number)), .step = number + 1}));
-    const std::chrono::duration<double> elapsed = Clock::now() - started;
-    if (number + 1 == warmup_steps_) {
-      device_allocations_before_ = run_->memory.statistics().device_allocations;
-    }
-    // The step after the warm-up includes the switch, so it is not timed either.
-    if (number <= warmup_steps_) return;
-    step_seconds_.push_back(elapsed.count());
-    const std::vector<std::uint32_t>& calls = run_->memory.calls().last_step().acquire_ns;
-    allocate_ns_.insert(allocate_ns_.end(), calls.begin(), calls.end());
-  }
-
-  // Adds a point to the page's chart if step shapes vary.
-  void note_memory() {
-    StepMemory step{.lengths = run_->batch_facts().lengths};
-    if (step.lengths.empty()) return;
-    if (const Session* session = run_->memory.session()) {
-      const std::uint64_t replans = session->session_statistics().replans;
-      step.replans = replans - std::exchange(replans_, replans);
-    }
-    step.reserved_bytes = run_->memory.device().statistics().reserved_bytes;
-    step.live_bytes = run_->memory.calls().last_step().peak_bytes;
-    compared_.steps.add(compared_.memory.allocator, step);
-  }
-
-  std::int64_t warmup_steps_;
-  std::unique_ptr<ModelRun> run_;  // null if the run did not fit
-  LearningRate rate_;
-  ComparedRun compared_;
-  std::uint64_t device_allocations_before_ = 0, replans_ = 0;
-  std::vector<double> step_seconds_;
-  std::vector<std::uint32_t> allocate_ns_;
-};
-
 double clock_ns() {
   std::vector<std::uint32_t> readings;
   for (int i = 0; i < 1001; ++i) {
@@ -150,10 +53,21 @@ void require_one(const std::vector<ComparedRun>& runs) {
                                        runs.front().memory.allocator, runs.front().problem));
 }
 
-ProcessSummary process_of(const std::vector<std::unique_ptr<ComparedTraining>>& trainings) {
+ComparedRun hashed(TimedRun& timed) {
+  ComparedRun compared = timed.finish();
+  ModelRun* run = timed.run();
+  if (run == nullptr) return compared;
+  std::vector<Tensor> state = values_of(run->network().buffers());
+  for (const Tensor& value : values_of(run->optimizer_state())) state.push_back(value);
+  compared.parameters_sha256 = tensors_sha256(run->context, values_of(run->network().parameters()));
+  compared.state_sha256 = tensors_sha256(run->context, state);
+  return compared;
+}
+
+ProcessSummary process_of(const std::vector<std::unique_ptr<TimedRun>>& timed) {
   std::vector<const ModelRun*> runs;
-  for (const auto& training : trainings) {
-    if (training->run() != nullptr) runs.push_back(training->run());
+  for (const auto& one : timed) {
+    if (one->run() != nullptr) runs.push_back(one->run());
   }
   return process_summary(runs, 0);
 }
@@ -204,15 +118,18 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   const DecidedWorkload decided = decided_workload(options, live, console);
   const auto& [workload, decisions] = decided;
   workload->prepare();
-  std::vector<std::unique_ptr<ComparedTraining>> trainings;
-  for (const std::string& name : allocators) {
-    trainings.push_back(std::make_unique<ComparedTraining>(options, decided, name, steps, mode));
-  }
-  while (!std::ranges::all_of(trainings, [](const auto& training) { return training->done(); })) {
-    for (const auto& training : trainings) {
-      for (std::int64_t i = 0; i < kTurn && !training->done(); ++i) training->step();
-    }
-  }
+  const TimedRun::Program program{
+      .make =
+          [&](const std::string& name) {
+            auto run =
+                workload->on(decisions, with_policy(options.memory, name), mode, {.timed = true});
+            run->seek({}, options.data.seed);
+            return run;
+          },
+      .next = [](ModelRun& run) { run.next(); },
+      .warmup_steps = decisions.warmup_steps,
+      .rate = {options.learning_rate, options.schedule, steps}};
+  const std::vector<std::unique_ptr<TimedRun>> timed = run_in_turns(program, allocators);
   const DryRunFacts longest = workload->longest_step(decisions, mode);
   Comparison comparison;
   comparison.title = options.model + " on " + workload->data().name;
@@ -222,10 +139,10 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
   comparison.lanes = decisions.lanes;
   comparison.trace = longest.trace;
   comparison.allocator_options = limited_options(options.memory);
-  comparison.process = process_of(trainings);
+  comparison.process = process_of(timed);
   comparison.clock_ns = clock_ns();
   comparison.plan = plan(comparison.trace, options.memory.planner, {}, all_planners());
-  for (const auto& training : trainings) comparison.runs.push_back(training->finish());
+  for (const auto& one : timed) comparison.runs.push_back(hashed(*one));
   require_one(comparison.runs);
   DataResults results = workload->results(decisions);
   if (results.bad_images) comparison.bad_images = std::move(*results.bad_images);

@@ -8,25 +8,11 @@
 #include "train/cli/console.h"
 #include "train/data_results.h"
 #include "train/decide/live_parts.h"
+#include "train/lab/compared_run.h"
 #include "train/options/train_options.h"
 #include "train/report/report.h"
-#include "train/run/memory_summary.h"
 
 namespace skyline {
-
-// Results of one allocator.
-struct ComparedRun {
-  MemorySummary memory;  // if the run did not fit, only its allocator's name
-  std::string problem;   // why the run did not fit; empty if it fitted
-  bool fits() const noexcept { return problem.empty(); }
-  std::vector<double> losses;  // one per completed step
-  // Excluding the warm-up and the switch.
-  std::optional<double> step_seconds_median, allocate_ns_median;
-  std::uint64_t flushes = 0;  // times that cached memory was returned under pressure
-  StepsChart steps;           // this allocator's line; empty unless step shapes vary
-  std::string parameters_sha256;
-  std::string state_sha256;  // optimizer state and running values
-};
 
 // What the page shows (facts are the settings of the run; trace, plan, order and story are those of
 // the longest step, from a dry run), and the runs. Curves and rows are replayed when it is shown.

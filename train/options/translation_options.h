@@ -38,6 +38,7 @@ struct TranslationOptions {
 
   std::int64_t translate_every = 0;  // steps between sample translations; 0: after each epoch
   std::int64_t val_pairs = 1000;     // most pairs to translate for BLEU
+  std::int64_t translate_words = 0;  // of compare --translate
 
   bool operator==(const TranslationOptions&) const = default;
 };

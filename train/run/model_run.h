@@ -76,6 +76,10 @@ class ModelRun : public StepBatches {
   virtual bool plans_each_step() const { return false; }
 
   const StepShares& shares() const noexcept { return shares_; }
+  // The kind of its steps, which plans that a session adopts must have.
+  StepKind step_kind() const noexcept {
+    return context.training() ? StepKind::kTraining : StepKind::kInference;
+  }
 
   // Returns what the run has found out since the last call and its user should hear.
   std::optional<std::string> take_news();

@@ -4,12 +4,15 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "memory/alignment.h"
 #include "train/run/now_seconds.h"
 #include "train/run/random_bits.h"
+#include "train/run/step_scope.h"
 #include "train/translation/translation_evaluation.h"
+#include "train/translation/translator.h"
 
 namespace skyline {
 namespace {
@@ -45,7 +48,7 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
   }
   pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)), step_batches(),
                  options_.plan_each_batch ? memory.session() : nullptr, choices_,
-                 std::move(dry_step));
+                 std::move(dry_step), step_kind());
 }
 
 double TranslationRun::next() {
@@ -91,6 +94,20 @@ std::size_t TranslationRun::input_bytes() const {
   return bytes;
 }
 
+float TranslationRun::inference_step() {
+  if (options_.translate_words == 0) return translation_inference_step(context, model, batch(0));
+  StepScope step(context, translation_key(batch(0), StepKind::kInference));
+  const auto answers = translate(context, model, batch(0).source,
+                                 {.max_words = options_.translate_words, .stop_at_end = false});
+  step.end();
+  double words = 0, sum = 0;
+  for (const std::vector<std::int32_t>& answer : answers) {
+    words += static_cast<double>(answer.size());
+    sum += std::accumulate(answer.begin(), answer.end(), 0.0);
+  }
+  return words > 0 ? static_cast<float>(sum / words) : 0;
+}
+
 float TranslationRun::train_step(const PairBatch& batch, const UpdateParams& params) {
   take({batch});
   return train_step(params);
@@ -123,13 +140,13 @@ Evaluation TranslationRun::evaluate(std::int64_t number, const EvaluationProgres
 
 TranslationDryRun::TranslationDryRun(const Context::Options& context_options,
                                      const TranslationRunOptions& options, bool guard)
-    : run_(new TranslationRun(dry_memory(guard), dry_context(context_options, Mode::kTraining),
-                              options)),
+    : mode_(context_options.mode),
+      run_(new TranslationRun(dry_memory(guard), dry_context(context_options, mode_), options)),
       dry_(std::unique_ptr<ModelRun>(run_)) {}
 
 DryRunFacts TranslationDryRun::foresee(std::vector<PairBatch> batches, DryRun::Graph graph) {
   run_->take(std::move(batches));
-  return dry_.foresee(Mode::kTraining, graph);
+  return dry_.foresee(mode_, graph);
 }
 
 PlannedChoice first_that_fits(const std::vector<PairBatch>& batches, const StepChoices& choices,
@@ -146,12 +163,13 @@ PlannedChoice first_that_fits(const std::vector<PairBatch>& batches, const StepC
 }
 
 PlannedPairs::PlannedPairs(PairLoader loader, std::size_t step_batches, Session* session,
-                           StepChoices choices, DryPairStep dry_step)
+                           StepChoices choices, DryPairStep dry_step, StepKind kind)
     : loader_(std::move(loader)),
       step_batches_(step_batches),
       session_(session),
       choices_(std::move(choices)),
-      dry_step_(std::move(dry_step)) {}
+      dry_step_(std::move(dry_step)),
+      kind_(kind) {}
 
 std::vector<PairBatch> PlannedPairs::read() {
   std::vector<PairBatch> batches;
@@ -163,7 +181,7 @@ PlannedPairs::Step PlannedPairs::next() {
   if (session_ == nullptr) return {read(), choices_.savings.front()};
   Coming now = coming_ ? *std::exchange(coming_, std::nullopt) : prepare();
   PlannedChoice choice = now.choice.get();
-  session_->adopt_plan(std::move(choice.plan));
+  session_->adopt_plan(std::move(choice.plan), {0, kind_});
   // The next step is planned while the caller runs this one.
   coming_ = prepare();
   return {std::move(now.batches), std::move(choice.savings)};

@@ -50,7 +50,7 @@ class PlannedPairs {
   // A step has `step_batches`. If `session` is null, batches are only read. `dry_step` is called
   // only on the planning thread. The session and the loader's data outlive this object.
   PlannedPairs(PairLoader loader, std::size_t step_batches, Session* session, StepChoices choices,
-               DryPairStep dry_step);
+               DryPairStep dry_step, StepKind kind = StepKind::kTraining);
 
   struct Step {
     std::vector<PairBatch> batches;
@@ -72,6 +72,7 @@ class PlannedPairs {
   Session* session_;
   StepChoices choices_;
   DryPairStep dry_step_;
+  StepKind kind_;
   std::optional<Coming> coming_;  // waits for the other thread when destroyed
 };
 
@@ -84,6 +85,9 @@ struct TranslationRunOptions {
   // How to read and evaluate batches; only for runs with data.
   PairLoaderOptions loader = {};
   std::size_t val_pairs = 1000;  // most pairs to translate for BLEU
+  // Words of each answer that an inference step makes, as PGMO's does: no sentence ends before. 0:
+  // the step computes the loss.
+  std::int64_t translate_words = 0;
   // Dry-runs and plans each batch before its step; see PlannedPairs. The dry runs use
   // `dry_compute`, because they are on another thread.
   bool plan_each_batch = false;
@@ -116,7 +120,8 @@ class TranslationRun final : public ModelRun {
   Tensor loss_of(std::size_t number) override {
     return translation_loss(context, model, batch(number));
   }
-  float inference_step() override { return translation_inference_step(context, model, batch(0)); }
+  // With translate_words, returns the mean number of the answers' words instead of a loss.
+  float inference_step() override;
   ShapeKey shape_key() const override;
   std::size_t input_bytes() const override;
   bool plans_each_step() const override { return options_.plan_each_batch; }
@@ -139,8 +144,8 @@ class TranslationRun final : public ModelRun {
   std::vector<PairBatch> batches_;
 };
 
-// Dry-runs training steps on given batches, see TranslationRun::take(). Thread rule: one thread at
-// a time.
+// Dry-runs steps of the context options' mode on given batches, see TranslationRun::take(). Thread
+// rule: one thread at a time.
 class TranslationDryRun {
  public:
   TranslationDryRun(const Context::Options& context_options, const TranslationRunOptions& options,
@@ -156,6 +161,7 @@ class TranslationDryRun {
   }
 
  private:
+  Mode mode_;
   TranslationRun* run_;  // owned by dry_
   DryRun dry_;
 };

@@ -137,7 +137,8 @@ class TranslationWorkload final : public Workload {
             .loader = {.batch_size = static_cast<std::size_t>(options.batch_size),
                        .bucket = options.translation.bucket,
                        .step_batches = static_cast<std::size_t>(step_batches(options))},
-            .val_pairs = static_cast<std::size_t>(options.translation.val_pairs)} {
+            .val_pairs = static_cast<std::size_t>(options.translation.val_pairs),
+            .translate_words = options.translation.translate_words} {
     live_.orders = context_options(options.step).orders;
     tell(console, "", data_.train_summary);
     if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);
@@ -162,7 +163,7 @@ class TranslationWorkload final : public Workload {
   // Text has no convolutions, so there are no engines to choose.
   StepTrial dry_step(const StepDecisions& decisions) override {
     if (!trial_ || trial_->made_for.buckets != decisions.buckets) {
-      trial_.emplace(decisions, dry_run(decisions));
+      trial_.emplace(decisions, dry_run(decisions, Mode::kTraining));
     }
     TranslationDryRun& dry = trial_->run;
     dry.set_savings(decisions.savings);
@@ -171,11 +172,11 @@ class TranslationWorkload final : public Workload {
     trial.reserved_bytes = reserved_bytes(options_.memory, trial.facts, longest.steps);
     return trial;
   }
-  DryRunFacts longest_step(const StepDecisions& decisions, Mode) override {
-    return dry_run(decisions).foresee({batches()[longest(decisions).batch]}, DryRun::Graph::kOn);
+  DryRunFacts longest_step(const StepDecisions& decisions, Mode mode) override {
+    return dry_run(decisions, mode)
+        .foresee({batches()[longest(decisions, mode).batch]}, DryRun::Graph::kOn);
   }
   using Workload::on;
-  // Dry runs are of training.
   std::unique_ptr<ModelRun> on(const StepDecisions& decisions, const MemoryOptions& given,
                                Mode mode, const MemoryWatch& watch) override {
     MemoryOptions memory = given;
@@ -186,13 +187,13 @@ class TranslationWorkload final : public Workload {
     memory.warmup_steps = decisions.warmup_steps;
     TranslationRunOptions run_options = this->run_options(decisions, watch);
     const bool ahead = plans_ahead(memory);
-    run_options.plan_each_batch = ahead && !longest(decisions).facts.one_plan;
+    run_options.plan_each_batch = ahead && !longest(decisions, mode).facts.one_plan;
     if (run_options.plan_each_batch) {
       run_options.dry_compute = make_compute(options_, decisions, live_);
     }
     auto run = std::make_unique<TranslationRun>(
         memory, context_options(options_, decisions, live_, mode), run_options, &data_);
-    if (ahead) run->memory.session()->adopt(longest(decisions).steps);
+    if (ahead) run->memory.session()->adopt(longest(decisions, mode).steps, {0, run->step_kind()});
     if (run_options.plan_each_batch && decisions.budget) {
       run->choose_from(choices_within_budget(decisions, *run->memory.session(), memory));
     }
@@ -211,13 +212,14 @@ class TranslationWorkload final : public Workload {
     return {.words = DataResults::Words{.source = data_.vocabularies.source.size(),
                                         .target = data_.vocabularies.target.size(),
                                         .pairs = data_.train.source.size()},
-            .longest_batch = longest(decisions).facts};
+            .longest_batch = longest(decisions, longest_ ? longest_->mode : Mode::kTraining).facts};
   }
 
  private:
   // What was found of the run's steps with these decisions.
   struct Longest {
     StepDecisions decisions;
+    Mode mode;
     LongestBatches batches;
   };
   struct Trial {
@@ -232,8 +234,8 @@ class TranslationWorkload final : public Workload {
     if (options.shape.unroll) options.watch.matching = Matching::kByTag;
     return options;
   }
-  TranslationDryRun dry_run(const StepDecisions& decisions) const {
-    return TranslationDryRun(context_options(options_, decisions, live_, Mode::kTraining),
+  TranslationDryRun dry_run(const StepDecisions& decisions, Mode mode) const {
+    return TranslationDryRun(context_options(options_, decisions, live_, mode),
                              run_options(decisions), options_.memory.guard);
   }
   // Returns what steps that are planned one by one may recompute: nothing, or what the longest one
@@ -245,7 +247,7 @@ class TranslationWorkload final : public Workload {
     const BudgetAnswer& budget = *decisions.budget;
     const std::uint64_t most = memory.capacity_bytes.value_or(budget.budget_bytes);
     const std::uint64_t spare = most - std::min(most, budget.reserved_bytes);
-    const auto dry = std::make_shared<TranslationDryRun>(dry_run(decisions));
+    const auto dry = std::make_shared<TranslationDryRun>(dry_run(decisions, Mode::kTraining));
     const std::size_t commit = commit_bytes(memory);
     StepChoices choices{.savings = {nullptr, budget.savings},
                         .plan_bytes = session.arena_bytes() + spare / commit * commit,
@@ -280,7 +282,7 @@ class TranslationWorkload final : public Workload {
   // The first step of another length runs beside the plans of those before.
   PlanNeeds needs(const StepDecisions& decisions) {
     PlanNeeds needs{.longest = longest_step(decisions, Mode::kTraining),
-                    .steps = longest(decisions).steps};
+                    .steps = longest(decisions, Mode::kTraining).steps};
     needs.beside = needs.longest.trace;
     return needs;
   }
@@ -292,12 +294,13 @@ class TranslationWorkload final : public Workload {
     PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
     return batches_.emplace(uncovered_batches(loader, batches));
   }
-  const LongestBatches& longest(const StepDecisions& decisions) {
-    const bool known = longest_ && longest_->decisions.buckets == decisions.buckets &&
+  const LongestBatches& longest(const StepDecisions& decisions, Mode mode) {
+    const bool known = longest_ && longest_->mode == mode &&
+                       longest_->decisions.buckets == decisions.buckets &&
                        longest_->decisions.savings == decisions.savings;
     if (known) return longest_->batches;
-    TranslationDryRun dry = dry_run(decisions);
-    longest_ = Longest{decisions, longest_batches(batches(), dry, run_options_.shape.unroll)};
+    TranslationDryRun dry = dry_run(decisions, mode);
+    longest_ = Longest{decisions, mode, longest_batches(batches(), dry, run_options_.shape.unroll)};
     if (plans_ahead(options_.memory)) {
       console_.say(longest_batch_text(longest_->batches.facts));
     }

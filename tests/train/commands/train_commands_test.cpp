@@ -309,6 +309,55 @@ TEST_F(TrainCommandsTest, SummaryCounts) {
             nlohmann::json({3, 32, 32}));
 }
 
+TEST_F(TrainCommandsTest, SummaryCountsThePapersTranslator) {
+  const auto summary = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"summary", "--model", "seq2seq"};
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words);
+  };
+  EXPECT_EQ(summary({"--paper", "--json"}).json()["parameters"], 173'306'946);
+  EXPECT_EQ(summary({"--json"}).json()["parameters"], 32'865'344);
+  for (const char* size : {"--layers", "--units", "--embedding"}) {
+    const Outcome refused = summary({"--paper", size, "7"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.messages.find("--paper sets the size"), std::string::npos) << size;
+  }
+}
+
+// Each step translates its sentences into as many words as PGMO's.
+TEST_F(TrainCommandsTest, CompareTranslates) {
+  const Outcome answer = skyline_program({"compare",
+                                          "--model",
+                                          "seq2seq",
+                                          "--data",
+                                          "numbers",
+                                          "--pairs",
+                                          "40",
+                                          "--units",
+                                          "8",
+                                          "--layers",
+                                          "1",
+                                          "--batch-size",
+                                          "1",
+                                          "--infer",
+                                          "--translate",
+                                          "100",
+                                          "--steps",
+                                          "4",
+                                          "--allocators",
+                                          "best-fit-pool,planned-upper-bound",
+                                          "--json"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.messages;
+  const nlohmann::json json = answer.json();
+  EXPECT_GE(json["blocks"], 707);
+  EXPECT_EQ(json["allocators"]["planned-upper-bound"]["device_allocations_after_switch"], 0);
+  EXPECT_EQ(
+      skyline_program({"compare", "--model", "seq2seq", "--data", "numbers", "--translate", "5"})
+          .exit_code,
+      2)
+      << "it needs --infer";
+}
+
 TEST_F(TrainCommandsTest, SummaryRefusesAnImageThatTheModelCannotTake) {
   const Outcome answer = skyline_program({"summary", "--model", "lenet", "--insize", "8"});
   EXPECT_EQ(answer.exit_code, 2);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "memory/step_graph.h"
 #include "tests/memory/planners/effort.h"
@@ -109,6 +110,47 @@ TEST(TranslationMemoryPacked, UpperBoundNeverDeviatesAndNeverAsksTheDevice) {
   run_steps(experiment, small_pair_batches(data, effort(30) + 10, size));
   EXPECT_EQ(session.session_statistics().deviations, 0u);
   EXPECT_EQ(experiment.memory.statistics().device_allocations, before);
+}
+
+// One translation of 100 words after the other, as PGMO's inference runs them.
+class Translations : public ::testing::Test {
+ protected:
+  TranslationRunOptions options(std::int64_t words) const {
+    TranslationRunOptions options = small_run(small_seq2seq(data_));
+    options.translate_words = words;
+    return options;
+  }
+
+  TranslationData data_ = small_text();
+};
+
+// The number depends on which kernels of the processor ask for a workspace.
+TEST_F(Translations, OfAsManyWordsMakeAsManyRequestsWhateverTheSentence) {
+  TranslationDryRun dry({.mode = Mode::kInference}, options(100));
+  std::set<std::size_t> requests;
+  for (const PairBatch& batch : small_pair_batches(data_, 3, 1)) {
+    requests.insert(dry.trace({batch}).size());
+  }
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_GE(*requests.begin(), 707u);
+}
+
+TEST_F(Translations, AreTheSameUnderEveryAllocatorAndWithinThePlanOfTheLongest) {
+  const std::vector<PairBatch> batches = small_pair_batches(data_, 6, 2);
+  const Context::Options context{.mode = Mode::kInference, .seed = 11};
+  TranslationRun pool({.allocator = "best-fit-pool"}, context, options(9));
+  TranslationRun planned({.allocator = std::string(kPlannedAllocator),
+                          .policy = ShapePolicy::kUpperBound,
+                          .check = true},
+                         context, options(9));
+  TranslationDryRun dry(context, options(9));
+  std::vector<Trace> traces;
+  for (const PairBatch& batch : batches) traces.push_back(dry.trace({batch}));
+  planned.memory.session()->adopt(traces, {0, planned.step_kind()});
+  const auto before = planned.memory.statistics().device_allocations;
+  EXPECT_EQ(run_steps(planned, batches), run_steps(pool, batches));
+  EXPECT_EQ(planned.memory.session()->session_statistics().deviations, 0u);
+  EXPECT_EQ(planned.memory.statistics().device_allocations, before);
 }
 
 TEST(TranslationStep, PackedAndUnrolledAgreeToRounding) {
