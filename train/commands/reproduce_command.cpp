@@ -16,6 +16,8 @@
 #include "train/lab/pgmo/pgmo.h"
 #include "train/lab/together/together.h"
 #include "train/options/train_options.h"
+#include "train/options/device_options.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {
@@ -29,6 +31,8 @@ struct ReproduceArguments {
   std::int64_t batch_size = 32;
   std::optional<std::uint64_t> workspace_bytes;
   double time_limit_seconds = TogetherOptions().time_limit_seconds;
+  bool measure = false;
+  PgmoMeasuring measuring;
   fs::path output;
 };
 
@@ -60,6 +64,19 @@ CommandResult reported(const ReproduceArguments& arguments, Console& console,
   return result;
 }
 
+PgmoReproduction reproduced(const ReproduceArguments& arguments, Console& console) {
+  PgmoOptions options = arguments.options;
+  if (arguments.measure) {
+    options.measuring = arguments.measuring;
+    options.measuring->say = [&console](const std::string& line) { console.say(line); };
+    if (arguments.measuring.steps < arguments.measuring.warmup_steps + 2) {
+      throw UsageError("--steps: no step is left to time after the warm-up and the one behind it");
+    }
+    check_capacity("--capacity", arguments.measuring.device, arguments.measuring.capacity_bytes);
+  }
+  return reproduce_pgmo(options);
+}
+
 CommandResult run(const OptionList& list, const ReproduceArguments& arguments, Console& console) {
   for (const char* option : {"--model", "--batch-size", "--workspace", "--time-limit"}) {
     if (arguments.paper == "together" || !list.given(option)) continue;
@@ -67,16 +84,18 @@ CommandResult run(const OptionList& list, const ReproduceArguments& arguments, C
         fmt::format("{} is for together: {} runs what it says", option, arguments.paper));
   }
   if (arguments.paper == "pgmo") {
-    return reported(arguments, console, reproduce_pgmo(arguments.options), pgmo_text, pgmo_page);
+    list.check_rules();
+    return reported(arguments, console, reproduced(arguments, console), pgmo_text, pgmo_page);
   }
-  if (list.given("--batch-sizes")) {
-    throw UsageError("--batch-sizes is for pgmo: those of " + arguments.paper + " are fixed");
+  for (const char* option : {"--batch-sizes", "--measure"}) {
+    if (!list.given(option)) continue;
+    throw UsageError(option + (" is for pgmo: that of " + arguments.paper + " is fixed"));
   }
   if (arguments.paper == "together") {
     TogetherOptions options{.program = dry_run_options(arguments.together, {}, false),
                             .time_limit_seconds = arguments.time_limit_seconds};
     options.program.batch_size = arguments.batch_size;
-    options.program.convolution_workspace_bytes = arguments.workspace_bytes;
+    options.program.emulate.convolution_workspace_bytes = arguments.workspace_bytes;
     omp_set_num_threads(static_cast<int>(threads_for(options.program.model, 0)));
     return reported(arguments, console, reproduce_together(options), together_text, together_page);
   }
@@ -129,6 +148,21 @@ CommandRun declare_reproduce(OptionList& list) {
            "together's workspace of each convolution (default: what it needs)");
   list.add("--time-limit", number(arguments->time_limit_seconds, 0, kDay),
            "together's seconds for each planner that searches");
+  list.add("--measure", flag(arguments->measure),
+           "Run pgmo's figure 3 on the device at hand: seconds of every network's steps under the "
+           "pool and planned, at the same batch and, where the capacity is known, at the largest "
+           "that fits; takes minutes");
+  add_device_option(list, arguments->measuring.device,
+                    "With --measure: device that runs the steps");
+  list.add("--steps", integer(arguments->measuring.steps, 3, 1'000'000),
+           "With --measure: steps of each run, the warm-up included");
+  list.add("--warmup-steps", integer(arguments->measuring.warmup_steps, 1, 1000),
+           "With --measure: steps before those that are timed");
+  list.add("--capacity", some_bytes(arguments->measuring.capacity_bytes, "hold nothing"),
+           "With --measure: memory of the device (default: its own)");
+  for (const char* option : {"--device", "--steps", "--warmup-steps", "--capacity"}) {
+    list.find(option)->needs({"--measure"});
+  }
   list.add("--output", path(arguments->output, "DIR"),
            "Write text, JSON and page into this folder: pgmo.txt, pgmo.json, pgmo.html");
   list.prints(keys<PgmoReproduction>);

@@ -209,7 +209,7 @@ NoteCosts costs_of(std::string_view network) {
                               .shape = text ? ModelShape() : find_model(network).shape,
                               .translation = seq2seq_shape(training.translation, words, words),
                               .optimizer = optimizer_options(resolved(training)),
-                              .convolution_workspace_bytes = kTableWorkspace};
+                              .emulate = {.convolution_workspace_bytes = kTableWorkspace}};
   DryRun program = make_dry_run(options);
   const StepGraph graph =
       program.foresee(options.batch_size, options.mode, DryRun::Graph::kOn).step.graph;

@@ -28,18 +28,22 @@ SentenceLengths drawn_lengths(std::int64_t pairs, std::uint64_t number,
 // Returns `count` mini-batches of such lengths, for dry runs.
 std::vector<PairBatch> drawn_mini_batches(std::int64_t count, std::int64_t pairs);
 
-// One of the paper's seq2seq experiments by dry run: 3 layers of 1024 units, vocabularies of 40,002
-// words.
-struct PgmoSeq2Seq {
-  PgmoRow row;    // without the figures of planning the longest mini-batch
-  Trace longest;  // of the mini-batch with the most live bytes
+inline constexpr std::int64_t kPgmoAnswerWords = 100;  // of each of the paper's translations
+inline constexpr std::int64_t kPgmoMiniBatches = 10;   // the paper measured after ten
+
+// The step of a row and its memory, without what the heuristic plans for it. If mini-batches
+// differ, the step is that of the one with the most live bytes.
+struct PgmoStep {
+  PgmoMemory memory;
+  Trace trace;
 };
 
-// Runs ten mini-batches of `batch_size` pairs, with lengths from drawn_mini_batches(), under each
-// allocator: training steps, or translations of exactly 100 words. Sessions plan with best-fit.
-// Under grow, the first mini-batch warms up on the pool; under upper-bound, one plan is made
-// beforehand from dry runs of all mini-batches. Per-shape is left out: no shape occurs twice, so it
-// would never use a plan.
-PgmoSeq2Seq pgmo_seq2seq(Mode mode, std::int64_t batch_size);
+// One of the paper's seq2seq experiments by dry run: 3 layers of 1024 units, vocabularies of 40,002
+// words. Runs ten mini-batches of `batch_size` pairs, with lengths from drawn_mini_batches(), under
+// each allocator: training steps, or translations of exactly 100 words. Sessions plan with
+// best-fit. Under grow, the first mini-batch warms up on the pool; under upper-bound, one plan is
+// made beforehand from dry runs of all mini-batches. Per-shape is left out: no shape occurs twice,
+// so it would never use a plan. With `as_chainer`, ops are Chainer's.
+PgmoStep pgmo_seq2seq(Mode mode, std::int64_t batch_size, bool as_chainer = false);
 
 }  // namespace skyline

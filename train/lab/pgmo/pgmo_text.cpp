@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/lab/pgmo/pgmo.h"
-#include "train/report/page.h"
 
 namespace skyline {
 
-extern const PageFiles kPgmoPage;  // PGMO's figures
-
 namespace {
-
-constexpr std::string_view kPgmoSource = "Sekiyama et al. 2018, arXiv:1804.10001";
-
-std::string mode_name(Mode mode) { return mode == Mode::kTraining ? "training" : "inference"; }
 
 // Numbers the notes and lists each once.
 class Notes {
@@ -42,37 +34,89 @@ class Notes {
 };
 
 std::string figures_text(const PgmoReproduction& reproduction) {
-  Table table("<figure | <section | paper | ours | or, exact-pool | difference | note");
+  Table table(
+      "<figure | <section | paper | ours | or, exact-pool | as Chainer | or, its exact-pool | "
+      "difference | note");
   Notes notes;
   for (const PgmoFigure& figure : reproduction.figures) {
-    const std::string relation = figure.relation.empty() ? "" : figure.relation + " ";
-    table.add_row({figure.what, figure.section, relation + figure_text(figure.unit, figure.paper),
-                   figure.ours ? figure_text(figure.unit, *figure.ours) : "",
-                   figure.against_exact_pool ? percent(*figure.against_exact_pool, 1) : "",
-                   difference_text(figure), notes.mark(figure.note)});
+    const auto cell = [&](const std::optional<double>& value) {
+      return value ? figure_text(figure.unit, *value) : "";
+    };
+    table.add_row({figure.what, figure.section, paper_text(figure), cell(figure.ours),
+                   cell(figure.exact_pool), cell(figure.as_chainer),
+                   cell(figure.chainer_exact_pool), difference_text(figure),
+                   notes.mark(figure.note)});
   }
   return table.str() +
-         "or, exact-pool: our saving if the paper's pool was the exact-size pool; differences are "
-         "to ours\n" +
+         "or, exact-pool: if the paper's pool was the exact-size pool; as Chainer: nothing is\n"
+         "written in place, every relu is an op of its own, gradients are added as they arrive,\n"
+         "an LSTM packs its weights in each call; differences are ours to the paper's\n" +
          notes.text();
 }
 
-std::string memory_text(const PgmoReproduction& reproduction) {
+std::string step_name(const PgmoRow& row) {
+  return fmt::format("{} {}", pgmo_mode_name(row.mode), row.batch_size);
+}
+
+std::string memory_table(const std::vector<PgmoRow>& rows, PgmoMemory PgmoRow::*column) {
   Table table(
       "<network | <step | resident | network-wise | exact-pool | pool | planned | its step | saves "
       "| or");
-  for (const PgmoRow& row : reproduction.rows) {
-    table.add_row({row.network, fmt::format("{} {}", mode_name(row.mode), row.batch_size),
-                   format_bytes(row.resident_bytes), format_bytes(row.network_wise_bytes),
-                   format_bytes(row.exact_pool_bytes), format_bytes(row.pool_bytes),
-                   format_bytes(row.planned_bytes()), format_bytes(row.heuristic_bytes),
-                   percent(row.saving(), 1), percent(row.saving_against_exact_pool(), 1)});
+  for (const PgmoRow& row : rows) {
+    const PgmoMemory& memory = row.*column;
+    table.add_row({row.network, step_name(row), format_bytes(memory.resident_bytes),
+                   format_bytes(memory.network_wise_bytes), format_bytes(memory.exact_pool_bytes),
+                   format_bytes(memory.pool_bytes), format_bytes(memory.planned_bytes()),
+                   format_bytes(memory.heuristic_bytes), percent(memory.saving(), 1),
+                   percent(memory.saving_against_exact_pool(), 1)});
   }
-  return table.str() +
+  return table.str();
+}
+
+// Splits the steps that the paper has figures of.
+std::string parts_text(const std::vector<PgmoRow>& rows) {
+  constexpr std::pair<std::string_view, std::int64_t> kNamed[] = {
+      {"alexnet", 32}, {"googlenet", 1}, {"resnet50", 1}, {"inception-resnet", 64}, {"seq2seq", 1}};
+  std::string text =
+      "the step as Chainer by op: alive at the peak, and what each pool took from the device\n";
+  for (const PgmoRow& row : rows) {
+    if (std::ranges::find(kNamed, std::pair{std::string_view(row.network), row.batch_size}) ==
+        std::end(kNamed)) {
+      continue;
+    }
+    const auto add = [&](std::string line, const PgmoParts::ByOp& parts) {
+      for (const auto& [op, bytes] : parts) {
+        line += fmt::format("{} {} {}", line.ends_with(':') ? "" : ",", op, format_bytes(bytes));
+      }
+      text += "  " + wrapped(line, 94, "    ") + "\n";
+    };
+    text += row_name(row) + "\n";
+    add("peak:", row.chainer_parts.at_peak);
+    add("pool:", row.chainer_parts.pool);
+    add("exact-pool:", row.chainer_parts.exact_pool);
+  }
+  return text;
+}
+
+std::string memory_text(const PgmoReproduction& reproduction) {
+  const std::vector<PgmoRow>& rows = reproduction.rows;
+  return memory_table(rows, &PgmoRow::ours) +
          "all but its step with resident memory; pool: that of Chainer 3, exact-pool: up to "
          "1.24;\nsaves: against the pool, or against exact-pool; seq2seq: after ten mini-batches, "
-         "planned by the policy "
-         "grow\n";
+         "planned by the policy grow\n\nthe same as Chainer\n\n" +
+         memory_table(rows, &PgmoRow::as_chainer) + parts_text(rows) +
+         "the network whose training saves most, Inception-ResNet in the paper:\n" +
+         first_networks(rows) + "\n";
+}
+
+std::string ratios_text(const PgmoReproduction& reproduction) {
+  Table table("batch | <allocator | ours | as Chainer");
+  for (const PgmoRatio& ratio : reproduction.ratios) {
+    table.add_row({std::to_string(ratio.batch_size), ratio.allocator,
+                   figure_text(PgmoFigure::Unit::kTimes, ratio.ours),
+                   figure_text(PgmoFigure::Unit::kTimes, ratio.as_chainer)});
+  }
+  return table.str();
 }
 
 // Returns how far `bytes` is above the peak of live bytes.
@@ -86,19 +130,18 @@ std::string mini_batches_text(const PgmoReproduction& reproduction) {
       "<step | alive at most | exact-pool | pool | grow | re-plans | upper-bound | takes: "
       "exact-pool | pool | upper-bound");
   for (const PgmoRow& row : reproduction.rows) {
-    if (!row.mini_batches) continue;
-    const PgmoMiniBatches& ran = *row.mini_batches;
+    if (!row.ours.mini_batches) continue;
+    const PgmoMiniBatches& ran = *row.ours.mini_batches;
     const auto over = [&](const char* name) {
       return above(ran.arm(name).reserved_bytes, ran.live_bytes);
     };
     const auto takes = [&](const char* name) {
       return std::to_string(ran.arm(name).device_allocations);
     };
-    table.add_row({fmt::format("{} {}", mode_name(row.mode), row.batch_size),
-                   format_bytes(ran.live_bytes), over("exact-pool"), over("best-fit-pool"),
-                   over("planned-grow"), std::to_string(ran.arm("planned-grow").replans),
-                   over("planned-upper-bound"), takes("exact-pool"), takes("best-fit-pool"),
-                   takes("planned-upper-bound")});
+    table.add_row({step_name(row), format_bytes(ran.live_bytes), over("exact-pool"),
+                   over("best-fit-pool"), over("planned-grow"),
+                   std::to_string(ran.arm("planned-grow").replans), over("planned-upper-bound"),
+                   takes("exact-pool"), takes("best-fit-pool"), takes("planned-upper-bound")});
   }
   return table.str() +
          "ten mini-batches one after the other, each of another shape: sentences of 1 to 50 words, "
@@ -112,10 +155,10 @@ std::string planning_text(const PgmoReproduction& reproduction) {
   Table table("<network | <step | blocks | heuristic | a block | above the best plan | <best plan");
   for (const PgmoRow& row : reproduction.rows) {
     const double above =
-        static_cast<double>(row.heuristic_bytes) / static_cast<double>(row.best_plan_bytes) - 1;
+        static_cast<double>(row.ours.heuristic_bytes) / static_cast<double>(row.best_plan_bytes) -
+        1;
     table.add_row(
-        {row.network, fmt::format("{} {}", mode_name(row.mode), row.batch_size),
-         format_count(static_cast<std::int64_t>(row.blocks)),
+        {row.network, step_name(row), format_count(static_cast<std::int64_t>(row.blocks)),
          fmt::format("{:.3f} ms", 1e3 * row.heuristic_seconds),
          fmt::format("{:.0f} ns", 1e9 * row.heuristic_seconds / static_cast<double>(row.blocks)),
          above > 0 ? fmt::format("{:.2f} %", 100 * above) : "0",
@@ -133,6 +176,8 @@ std::string planning_text(const PgmoReproduction& reproduction) {
 
 }  // namespace
 
+std::string pgmo_mode_name(Mode mode) { return mode == Mode::kTraining ? "training" : "inference"; }
+
 std::string figure_text(PgmoFigure::Unit unit, double value) {
   switch (unit) {
     case PgmoFigure::Unit::kBytes:
@@ -145,6 +190,11 @@ std::string figure_text(PgmoFigure::Unit unit, double value) {
       break;
   }
   return percent(value, 1);
+}
+
+std::string paper_text(const PgmoFigure& figure) {
+  const std::string paper = figure_text(figure.unit, figure.paper);
+  return figure.relation.empty() ? paper : figure.relation + " " + paper;
 }
 
 std::string difference_text(const PgmoFigure& figure) {
@@ -162,7 +212,7 @@ std::string difference_text(const PgmoFigure& figure) {
 }
 
 std::string row_name(const PgmoRow& row) {
-  return fmt::format("{}, {}, batch {}", row.network, mode_name(row.mode), row.batch_size);
+  return fmt::format("{}, {}, batch {}", row.network, pgmo_mode_name(row.mode), row.batch_size);
 }
 
 std::string pgmo_text(const PgmoReproduction& reproduction) {
@@ -172,95 +222,14 @@ std::string pgmo_text(const PgmoReproduction& reproduction) {
              "to 512 bytes\n\n",
              format_bytes(reproduction.options.workspace_bytes)) +
          figures_text(reproduction) + "\nmemory (the paper's figure 2)\n\n" +
-         memory_text(reproduction) + "\nseq2seq, whose every mini-batch has another shape\n\n" +
-         mini_batches_text(reproduction) + "\ntime of the heuristic (the paper's figure 4)\n\n" +
-         planning_text(reproduction);
-}
-
-Rows<PgmoFigure> rows(const PgmoFigure*) {
-  return {{"figure", "what it is", &PgmoFigure::what},
-          {"section", "of the paper", &PgmoFigure::section},
-          {"unit", "bytes, share or times",
-           [](auto& figure) {
-             constexpr const char* kNames[] = {"bytes", "bytes", "share", "times"};
-             return kNames[static_cast<std::size_t>(figure.unit)];
-           }},
-          {"relation", "of the paper's figure: equal to, at most or above",
-           [](auto& figure) { return figure.relation.empty() ? "equal to" : figure.relation; }},
-          {"paper", kNumber, "its figure", &PgmoFigure::paper},
-          {"ours", kNumber, "null: not measured", &PgmoFigure::ours},
-          {"ours_against_exact_pool", kShare, "our saving if theirs was the exact-size pool",
-           &PgmoFigure::against_exact_pool},
-          {"difference", "in words", difference_text},
-          {"note", "why the two may differ", &PgmoFigure::note}};
-}
-
-Rows<PgmoArm> rows(const PgmoArm*) {
-  return {{"peak_reserved", kBytes, "the most taken from the device, resident bytes included",
-           &PgmoArm::reserved_bytes},
-          {"device_allocations_after_first", kCount, "after the first mini-batch",
-           &PgmoArm::device_allocations},
-          {"replans", kCount, "plans that were made anew", &PgmoArm::replans}};
-}
-
-Rows<PgmoMiniBatches> rows(const PgmoMiniBatches*) {
-  return {
-      {"count", kCount, "of mini-batches", &PgmoMiniBatches::count},
-      {"live_bytes", kBytes, "alive at most, resident ones included", &PgmoMiniBatches::live_bytes},
-      {"allocators", "the mini-batches under each", [](auto& ran) {
-         std::vector<std::pair<std::string, PgmoArm>> arms;
-         for (const PgmoArm& arm : ran.arms) arms.emplace_back(arm.allocator, arm);
-         return arms;
-       }}};
-}
-
-Rows<PgmoRow> rows(const PgmoRow*) {
-  return {{"network", "the network", &PgmoRow::network},
-          {"mode", "training or inference", [](auto& row) { return mode_name(row.mode); }},
-          {"batch_size", kCount, "images or sentences", &PgmoRow::batch_size},
-          {"resident_bytes", kBytes, "that live across steps", &PgmoRow::resident_bytes},
-          {"network_wise", kBytes, "reserved without reuse; like the next three with resident ones",
-           &PgmoRow::network_wise_bytes},
-          {"exact_pool", kBytes, "reserved by the pool of Chainer up to 1.24",
-           &PgmoRow::exact_pool_bytes},
-          {"pool", kBytes, "reserved by the pool of Chainer 3", &PgmoRow::pool_bytes},
-          {"planned", kBytes, "reserved with the plan", &PgmoRow::planned_bytes},
-          {"planned_step", kBytes, "peak of the heuristic's plan", &PgmoRow::heuristic_bytes},
-          {"best_plan_step", kBytes, "peak of the best known plan", &PgmoRow::best_plan_bytes},
-          {"proved_optimal", "the best known plan is", &PgmoRow::proved_optimal},
-          {"saving", kShare, "against the pool", &PgmoRow::saving},
-          {"saving_against_exact_pool", kShare, "against the exact-size pool",
-           &PgmoRow::saving_against_exact_pool},
-          {"blocks", kCount, "requests of the step", &PgmoRow::blocks},
-          {"heuristic_seconds", kSeconds, "of the heuristic, median", &PgmoRow::heuristic_seconds},
-          {"mini_batches", "of seq2seq: all of different shapes", &PgmoRow::mini_batches}};
-}
-
-Rows<PgmoReproduction> rows(const PgmoReproduction*) {
-  return {{"paper", "pgmo", [](auto&) { return "pgmo"; }},
-          {"source", "authors, year, number", [](auto&) { return kPgmoSource; }},
-          {"workspace", kBytes, "that each convolution asks for",
-           [](auto& all) { return all.options.workspace_bytes; }},
-          {"alignment", kBytes, "sizes are rounded to multiples of it",
-           [](auto&) { return kAlignmentBytes; }},
-          {"figures", "the paper's figures beside ours", &PgmoReproduction::figures},
-          {"rows", "one object for each network and batch", &PgmoReproduction::rows},
-          {"growth_exponent", kNumber, "of the heuristic's time in the number of blocks",
-           &PgmoReproduction::growth_exponent},
-          {"seconds", kSeconds, "of the command", &PgmoReproduction::seconds}};
-}
-
-std::string pgmo_page(const PgmoReproduction& reproduction) {
-  using Json = nlohmann::ordered_json;
-  Json data = to_json(reproduction);
-  for (std::size_t i = 0; i < reproduction.figures.size(); ++i) {
-    const PgmoFigure& figure = reproduction.figures[i];
-    const std::string paper = figure_text(figure.unit, figure.paper);
-    data["figures"][i]["paper_text"] =
-        figure.relation.empty() ? paper : figure.relation + " " + paper;
-    data["figures"][i]["ours_text"] = figure.ours ? figure_text(figure.unit, *figure.ours) : "–";
-  }
-  return render_page(kPgmoPage, "PGMO's figures and ours", data.dump());
+         memory_text(reproduction) +
+         "\nInception-ResNet's memory in AlexNet's, training; 12.5 in the paper's section 1\n\n" +
+         ratios_text(reproduction) + "\nseq2seq, whose every mini-batch has another shape\n\n" +
+         mini_batches_text(reproduction) +
+         (reproduction.times
+              ? "\ntime of a step (the paper's figure 3)\n\n" + pgmo_times_text(*reproduction.times)
+              : std::string()) +
+         "\ntime of the heuristic (the paper's figure 4)\n\n" + planning_text(reproduction);
 }
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 
 const kAllocators = [
   {key: 'network_wise', name: 'network-wise', colour: 'network-wise'},
+  {key: 'exact_pool', name: 'exact-pool', colour: 'exact-pool'},
   {key: 'pool', name: 'pool', colour: 'pool'},
   {key: 'planned', name: 'planned', colour: 'planned'},
 ];
@@ -17,14 +18,17 @@ function fillFigures({figures}) {
       difference === 'does not hold'                                             ? 'bad' :
                                                                                    '';
   const rows = figures.map((figure) => [
-    figure.figure, figure.section, figure.paper_text, figure.ours_text,
-    figure.ours_against_exact_pool === null ? '' : formatSaving(figure.ours_against_exact_pool),
+    figure.figure, figure.section, figure.paper_text, figure.ours_text, figure.exact_pool_text,
+    figure.as_chainer_text, figure.as_chainer_exact_pool_text,
     element('span', {className: verdictClass(figure)}, figure.difference),
     figure.note === '' ? '' : String(notes.indexOf(figure.note) + 1),
   ]);
   byId('figures').append(makeTable(
-      ['Figure', 'Section', 'Paper', 'Ours', 'Or, against the exact-size pool', 'Difference', 'Note'],
-      ['', '', 'number', 'number', 'number', 'number', 'number'], rows));
+      [
+        'Figure', 'Section', 'Paper', 'Ours', 'Or, exact-size pool', 'As Chainer',
+        'Or, exact-size pool', 'Difference', 'Note'
+      ],
+      ['', '', ...Array(7).fill('number')], rows));
   byId('notes').append(...notes.map((note) => element('li', {}, note)));
 }
 
@@ -76,20 +80,31 @@ function fillBars({rows}) {
           ...kAllocators.map(({colour, name}) => swatch(colour, `one step, ${name}`)));
 }
 
-function fillMemory({rows}) {
-  const number = 'number';
-  byId('memory').append(makeTable(
+// Fills the table of one column: our ops or Chainer's.
+function fillMemory(id, rows, memoryOf) {
+  byId(id).append(makeTable(
       [
         'Network', 'Step', 'Resident', 'Network-wise', 'Exact-size pool (Chainer up to 1.24)',
         'Pool (Chainer 3)', 'Planned', 'Step only', 'Saved against the pool',
         'Saved against the exact-size pool'
       ],
-      ['name', '', number, number, number, number, number, number, number, number],
-      rows.map((row) => [
-        row.network, stepName(row), formatBytes(row.resident_bytes), formatBytes(row.network_wise),
-        formatBytes(row.exact_pool), formatBytes(row.pool), formatBytes(row.planned),
-        formatBytes(row.planned_step), formatSaving(row.saving),
-        formatSaving(row.saving_against_exact_pool),
+      ['name', '', ...Array(8).fill('number')], rows.map((row) => {
+        const memory = memoryOf(row);
+        return [
+          row.network, stepName(row), formatBytes(memory.resident_bytes),
+          formatBytes(memory.network_wise), formatBytes(memory.exact_pool),
+          formatBytes(memory.pool), formatBytes(memory.planned), formatBytes(memory.planned_step),
+          formatSaving(memory.saving), formatSaving(memory.saving_against_exact_pool),
+        ];
+      })));
+}
+
+function fillRatios({ratios}) {
+  byId('ratios').append(makeTable(
+      ['Batch', 'Allocator', 'Ours', 'As Chainer'], ['number', 'name', 'number', 'number'],
+      ratios.map((ratio) => [
+        String(ratio.batch_size), ratio.allocator, `${ratio.ours.toFixed(2)} ×`,
+        `${ratio.as_chainer.toFixed(2)} ×`,
       ])));
 }
 
@@ -117,6 +132,39 @@ function fillMiniBatches({rows}) {
           String(allocators['planned-grow'].replans),
           ...names.map((name) => String(allocators[name].device_allocations_after_first)),
         ];
+      })));
+}
+
+// Fills figure 3: a row for each allocator, with a bar of its images or sentences a second.
+function fillStepTimes({times}) {
+  if (times === null) return;
+  byId('step-time-reading').textContent =
+      `Medians of ${times.steps} steps on the device ${times.device}, without ` +
+      `${times.warmup_steps} of warm-up and the one after. The allocators of a row took turns. ` +
+      'N/A: the batch does not fit. Bars show images or sentences a second within a row.';
+  const runs = [...times.rows, ...times.largest];
+  const perSecond = ({batch_size: size, step_seconds: seconds}) =>
+      seconds === null ? 0 : size / seconds;
+  const known = (value, format) => value === null ? 'N/A' : format(value);
+  byId('step-times').append(makeTable(
+      [
+        'Figure', 'Network', 'Step', 'Batch', 'Allocator', 'Seconds a step', 'A second', '',
+        'An allocation', 'Speed'
+      ],
+      ['', 'name', '', 'number', '', 'number', 'number', 'bar', 'number', 'number'],
+      runs.flatMap((run) => {
+        const widest = largest(run.allocators.map(perSecond), 1e-9);
+        return run.allocators.map((arm, index) => {
+          const length = element('i');
+          length.style.width = `${100 * perSecond(arm) / widest}%`;
+          return [
+            `3(${run.panel})`, run.network, run.mode, String(arm.batch_size), arm.allocator,
+            known(arm.step_seconds, formatSeconds),
+            known(arm.step_seconds, () => perSecond(arm).toFixed(2)), length,
+            known(arm.allocate_ns, formatNanoseconds),
+            index === 1 && run.speed !== null ? `${run.speed.toFixed(2)} ×` : '',
+          ];
+        });
       })));
 }
 
@@ -148,9 +196,13 @@ byId('workspace').textContent = formatBytes(data.workspace);
 const most = data.rows.reduce((best, row) => row.saving > best.saving ? row : best);
 byId('verdict').textContent =
     `The plan saves up to ${formatSaving(most.saving)} against the pool (${most.network}, ` +
-    `${stepName(most)}); the paper's largest saving is 49.5 %, with inception-resnet.`;
+    `${stepName(most)}); the paper's largest saving is 49.5 %.`;
 fillFigures(data);
+byId('figure-1').srcdoc = data.figure_1;
 fillBars(data);
-fillMemory(data);
+fillMemory('memory', data.rows, (row) => row);
+fillMemory('memory-as-chainer', data.rows, (row) => row.as_chainer);
+fillRatios(data);
 fillMiniBatches(data);
+fillStepTimes(data);
 fillTime(data);
