@@ -23,6 +23,13 @@ class Table {
   // with "<": the column is aligned left, others are aligned right.
   explicit Table(std::string_view titles);
 
+  struct Column {
+    std::string title;
+    bool is_text = false;
+  };
+  const std::vector<Column>& columns() const { return columns_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
   // One cell per column, else throws std::logic_error. An empty cell is an unknown figure, printed
   // as "–".
   void add_row(std::vector<std::string> cells);
@@ -31,11 +38,6 @@ class Table {
   std::string str(std::size_t most_columns = output_columns()) const;
 
  private:
-  struct Column {
-    std::string title;
-    bool is_text = false;
-  };
-
   std::vector<std::size_t> widths() const;
 
   std::vector<Column> columns_;

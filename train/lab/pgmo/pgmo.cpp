@@ -11,6 +11,9 @@
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
 #include "memory/planners/registry.h"
+#include "memory/replay/live_bytes.h"
+#include "memory/replay/trace_events.h"
+#include "memory/solvers/solvers.h"
 #include "models/models.h"
 #include "train/lab/dry_run/model_dry_run.h"
 #include "train/lab/pgmo/pgmo_seq2seq.h"
@@ -26,15 +29,15 @@ double share_saved(std::uint64_t bytes, std::uint64_t baseline) {
   return 1 - static_cast<double>(bytes) / static_cast<double>(baseline);
 }
 
-// Sums of bytes by op, the most first; "workspace" is that of all ops.
+// Sums of bytes by op, the most first.
 class BytesByOp {
  public:
   void add(const BlockTag& tag, std::uint64_t bytes) {
     by_op_[tag.category == Category::kWorkspace ? "workspace" : tag.op] += bytes;
   }
-  std::vector<std::pair<std::string, std::uint64_t>> sorted() const {
-    std::vector<std::pair<std::string, std::uint64_t>> parts(by_op_.begin(), by_op_.end());
-    std::ranges::stable_sort(parts, std::greater<>(), &decltype(parts)::value_type::second);
+  PgmoParts::ByOp sorted() const {
+    PgmoParts::ByOp parts(by_op_.begin(), by_op_.end());
+    std::ranges::stable_sort(parts, std::greater<>(), &PgmoParts::ByOp::value_type::second);
     return parts;
   }
 
@@ -42,61 +45,34 @@ class BytesByOp {
   std::map<std::string, std::uint64_t> by_op_;
 };
 
-// The requests and frees of a step, in their order.
-struct StepEvent {
-  Tick tick = 0;
-  bool requests = false;
-  std::size_t block = 0;
-  auto operator<=>(const StepEvent&) const = default;
-};
-
-std::vector<StepEvent> events_of(const Trace& step) {
-  std::vector<StepEvent> events;
-  for (std::size_t k = 0; k < step.size(); ++k) {
-    events.push_back({step.blocks[k].lower, true, k});
-    events.push_back({step.blocks[k].upper, false, k});
+// Returns what an allocator takes from the device in a step, by the op that it serves.
+PgmoParts::ByOp taken_by(const char* allocator, const Trace& step) {
+  SimulatedDevice device;
+  const auto pool = make_allocator(allocator, device);
+  std::vector<Block> blocks(step.size());
+  BytesByOp taken;
+  for (const TraceEvent& event : trace_events(step)) {
+    if (!event.allocation) {
+      blocks[event.block].reset();
+      continue;
+    }
+    const BlockTag& tag = step.tags[event.block];
+    const std::uint64_t before = device.statistics().reserved_bytes;
+    blocks[event.block] = pool->allocate(step.blocks[event.block].bytes, tag.view());
+    const std::uint64_t after = device.statistics().reserved_bytes;
+    if (after > before) taken.add(tag, after - before);
   }
-  std::ranges::sort(events);
-  return events;
+  return taken.sorted();
 }
 
 PgmoParts parts_of(const Trace& step) {
-  PgmoParts parts;
-  std::int64_t alive = 0, most = 0;
-  Tick peak = 0;
-  for (const StepEvent& event : events_of(step)) {
-    const auto bytes = static_cast<std::int64_t>(planned_bytes(step, event.block, kAlignmentBytes));
-    alive += event.requests ? bytes : -bytes;
-    if (alive > most) peak = event.tick;
-    most = std::max(most, alive);
-  }
   BytesByOp at_peak;
-  for (std::size_t k = 0; k < step.size(); ++k) {
-    if (step.blocks[k].lower > peak || step.blocks[k].upper <= peak) continue;
-    at_peak.add(step.tags[k], planned_bytes(step, k, kAlignmentBytes));
+  for (const std::size_t block : blocks_at_fullest_tick(step, kAlignmentBytes)) {
+    at_peak.add(step.tags[block], planned_bytes(step, block, kAlignmentBytes));
   }
-  parts.at_peak = at_peak.sorted();
-  const auto taken_by = [&](const char* name) {
-    SimulatedDevice device;
-    const auto pool = make_allocator(name, device);
-    std::vector<Block> blocks(step.size());
-    BytesByOp taken;
-    for (const StepEvent& event : events_of(step)) {
-      const std::uint64_t before = device.statistics().reserved_bytes;
-      const BlockTag& tag = step.tags[event.block];
-      if (event.requests) {
-        blocks[event.block] = pool->allocate(step.blocks[event.block].bytes, tag.view());
-      } else {
-        blocks[event.block].reset();
-      }
-      const std::uint64_t after = device.statistics().reserved_bytes;
-      if (after > before) taken.add(tag, after - before);
-    }
-    return taken.sorted();
-  };
-  parts.pool = taken_by("best-fit-pool");
-  parts.exact_pool = taken_by("exact-pool");
-  return parts;
+  return {.at_peak = at_peak.sorted(),
+          .pool = taken_by("best-fit-pool", step),
+          .exact_pool = taken_by("exact-pool", step)};
 }
 
 // Runs each dry run once, when it is first needed.
@@ -125,6 +101,11 @@ class Workbench {
     row.proved_optimal = best.proved_optimal;
     row.blocks = ours.trace.size();
     row.heuristic_seconds = median_seconds(ours.trace);
+    const bool has_program = network == "alexnet" || network == "googlenet";
+    if (has_program && mode == Mode::kInference && batch_size == 1) {
+      const PlanOptions limited{.time_limit_seconds = options_.mip_seconds};
+      row.mip = plan(ours.trace, "mip", limited, all_planners()).solver;
+    }
     return row;
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/context.h"
+#include "memory/solvers/solver_report.h"
 #include "train/cli/figures.h"
 #include "train/lab/pgmo/pgmo_measure.h"
 
@@ -20,6 +21,7 @@ struct PgmoOptions {
   std::vector<std::int64_t> seq2seq_batch_sizes = {32, 64, 128, 256};
   std::uint64_t workspace_bytes = std::uint64_t{8} << 20;  // per convolution (section 5.1)
   int timed_runs = 15;                                     // of the heuristic, per network
+  double mip_seconds = 60;                                 // limit of the solver, per network
   std::optional<PgmoMeasuring> measuring = {};             // unset: no step of figure 3 runs
 };
 
@@ -80,6 +82,8 @@ struct PgmoRow {
   bool proved_optimal = false;        // that plan
   std::size_t blocks = 0;
   double heuristic_seconds = 0;  // median
+  // Of the paper's program, on the two instances that the paper gave to CPLEX for an hour.
+  std::optional<SolverReport> mip = {};
 };
 
 // A figure of the paper and our measurement of it.
@@ -130,6 +134,7 @@ std::vector<PgmoFigure> pgmo_figures(const PgmoRowOf& row_of, const PgmoReproduc
 std::string first_networks(const std::vector<PgmoRow>& rows);
 
 Rows<PgmoReproduction> rows(const PgmoReproduction*);
+std::vector<PgmoSection> pgmo_sections(const PgmoReproduction& reproduction);
 std::string pgmo_text(const PgmoReproduction& reproduction);
 // Returns one self-contained HTML page with the paper's figures.
 std::string pgmo_page(const PgmoReproduction& reproduction);

@@ -184,7 +184,7 @@ class Stopwatch {
   std::optional<std::uint64_t> capacity_bytes_;
 };
 
-std::string times_table(const std::vector<PgmoTime>& rows) {
+Table times_table(const std::vector<PgmoTime>& rows) {
   Table table(
       "<3 | <network | <step | batch | <allocator | seconds a step | a second | "
       "ns an allocation | speed");
@@ -203,7 +203,7 @@ std::string times_table(const std::vector<PgmoTime>& rows) {
            speed ? fmt::format("{:.2f} x", *speed) : ""});
     }
   }
-  return table.str();
+  return table;
 }
 
 }  // namespace
@@ -241,20 +241,24 @@ PgmoTimes measure_pgmo(const PgmoMeasuring& measuring, const std::vector<std::st
   return times;
 }
 
-std::string pgmo_times_text(const PgmoTimes& times) {
-  const PgmoMeasuring& measuring = times.measuring;
-  std::string text =
-      times_table(times.rows) +
-      fmt::format(
-          "measured on the device {}: medians of {} steps less {} of warm-up and the one after;\n"
-          "allocators take turns; a second: images or sentences; speed: those of the pool are 1; "
-          "N/A: does\nnot fit the capacity\n",
-          measuring.device, measuring.steps, measuring.warmup_steps);
-  if (times.largest.empty()) {
-    return text + "largest batches: the capacity is not known, give --capacity\n";
+std::vector<PgmoSection> pgmo_times_sections(const std::optional<PgmoTimes>& times) {
+  const char* const title = "time of a step (the paper's figure 3)";
+  if (!times) return {{title, {}, "not measured: --measure runs the steps on this machine\n"}};
+  const PgmoMeasuring& measuring = times->measuring;
+  std::vector<PgmoSection> sections;
+  sections.push_back(
+      {title, times_table(times->rows),
+       fmt::format("measured on the device {}: medians of {} steps less {} of warm-up and the one "
+                   "after;\nallocators take turns; a second: images or sentences; speed: those of "
+                   "the pool are 1; N/A: does\nnot fit the capacity\n",
+                   measuring.device, measuring.steps, measuring.warmup_steps)});
+  if (times->largest.empty()) {
+    sections.back().note += "largest batches: the capacity is not known, give --capacity\n";
+  } else {
+    sections.push_back({"training with the largest batch that fits each allocator",
+                        times_table(times->largest), ""});
   }
-  return text + "\ntraining with the largest batch that fits each allocator\n\n" +
-         times_table(times.largest);
+  return sections;
 }
 
 Rows<PgmoArmTime> rows(const PgmoArmTime*) {

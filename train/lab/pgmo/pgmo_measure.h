@@ -10,6 +10,7 @@
 #include "framework/context.h"
 #include "models/seq2seq.h"
 #include "train/cli/figures.h"
+#include "train/cli/table.h"
 
 namespace skyline {
 
@@ -59,6 +60,13 @@ PgmoTimes measure_pgmo(const PgmoMeasuring& measuring, const std::vector<std::st
                        const std::vector<std::int64_t>& seq2seq_batch_sizes);
 
 Rows<PgmoTimes> rows(const PgmoTimes*);
-std::string pgmo_times_text(const PgmoTimes& times);
+
+// A table of the answer, which the text and the page show.
+struct PgmoSection {
+  std::string title;
+  std::optional<Table> table;  // empty: nothing was measured
+  std::string note;            // lines, each with its end
+};
+std::vector<PgmoSection> pgmo_times_sections(const std::optional<PgmoTimes>& times);
 
 }  // namespace skyline

@@ -2,6 +2,7 @@
 
 #include "memory/alignment.h"
 #include "train/lab/pgmo/pgmo.h"
+#include "train/lab/plan_answer.h"
 #include "train/report/explanation.h"
 #include "train/report/page.h"
 
@@ -95,7 +96,8 @@ Rows<PgmoRow> rows(const PgmoRow*) {
           {"best_plan_step", kBytes, "peak of the best known plan", &PgmoRow::best_plan_bytes},
           {"proved_optimal", "the best known plan is", &PgmoRow::proved_optimal},
           {"blocks", kCount, "requests of the step", &PgmoRow::blocks},
-          {"heuristic_seconds", kSeconds, "of the heuristic, median", &PgmoRow::heuristic_seconds}};
+          {"heuristic_seconds", kSeconds, "of the heuristic, median", &PgmoRow::heuristic_seconds},
+          {"mip", "what the solver says of the paper's program; null: not asked", &PgmoRow::mip}};
 }
 
 Rows<PgmoRatio> rows(const PgmoRatio*) {
@@ -128,17 +130,15 @@ Rows<PgmoReproduction> rows(const PgmoReproduction*) {
 std::string pgmo_page(const PgmoReproduction& reproduction) {
   using Json = nlohmann::ordered_json;
   Json data = to_json(reproduction);
-  for (std::size_t i = 0; i < reproduction.figures.size(); ++i) {
-    const PgmoFigure& figure = reproduction.figures[i];
-    Json& shown = data["figures"][i];
-    shown["paper_text"] = paper_text(figure);
-    const auto add = [&](const char* key, const std::optional<double>& value) {
-      shown[key] = value ? figure_text(figure.unit, *value) : "–";
-    };
-    add("ours_text", figure.ours);
-    add("exact_pool_text", figure.exact_pool);
-    add("as_chainer_text", figure.as_chainer);
-    add("as_chainer_exact_pool_text", figure.chainer_exact_pool);
+  for (const PgmoSection& section : pgmo_sections(reproduction)) {
+    Json shown{{"title", section.title}, {"note", section.note}};
+    if (section.table) {
+      for (const Table::Column& column : section.table->columns()) {
+        shown["columns"].push_back({{"title", column.title}, {"is_text", column.is_text}});
+      }
+      shown["rows"] = section.table->rows();
+    }
+    data["sections"].push_back(std::move(shown));
   }
   data["figure_1"] = figure_1_page();
   return render_page(kPgmoPage, "PGMO's figures and ours", data.dump());

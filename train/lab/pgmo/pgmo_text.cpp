@@ -33,7 +33,7 @@ class Notes {
   std::vector<std::string> notes_;
 };
 
-std::string figures_text(const PgmoReproduction& reproduction) {
+PgmoSection figures_section(const PgmoReproduction& reproduction) {
   Table table(
       "<figure | <section | paper | ours | or, exact-pool | as Chainer | or, its exact-pool | "
       "difference | note");
@@ -47,18 +47,18 @@ std::string figures_text(const PgmoReproduction& reproduction) {
                    cell(figure.chainer_exact_pool), difference_text(figure),
                    notes.mark(figure.note)});
   }
-  return table.str() +
-         "or, exact-pool: if the paper's pool was the exact-size pool; as Chainer: nothing is\n"
-         "written in place, every relu is an op of its own, gradients are added as they arrive,\n"
-         "an LSTM packs its weights in each call; differences are ours to the paper's\n" +
-         notes.text();
+  return {"the paper's figures and ours", std::move(table),
+          "or, exact-pool: if the paper's pool was the exact-size pool; as Chainer: nothing is\n"
+          "written in place, every relu is an op of its own, gradients are added as they arrive,\n"
+          "an LSTM packs its weights in each call; differences are ours to the paper's\n" +
+              notes.text()};
 }
 
 std::string step_name(const PgmoRow& row) {
   return fmt::format("{} {}", pgmo_mode_name(row.mode), row.batch_size);
 }
 
-std::string memory_table(const std::vector<PgmoRow>& rows, PgmoMemory PgmoRow::*column) {
+Table memory_table(const std::vector<PgmoRow>& rows, PgmoMemory PgmoRow::*column) {
   Table table(
       "<network | <step | resident | network-wise | exact-pool | pool | planned | its step | saves "
       "| or");
@@ -70,7 +70,7 @@ std::string memory_table(const std::vector<PgmoRow>& rows, PgmoMemory PgmoRow::*
                    format_bytes(memory.heuristic_bytes), percent(memory.saving(), 1),
                    percent(memory.saving_against_exact_pool(), 1)});
   }
-  return table.str();
+  return table;
 }
 
 // Splits the steps that the paper has figures of.
@@ -98,25 +98,14 @@ std::string parts_text(const std::vector<PgmoRow>& rows) {
   return text;
 }
 
-std::string memory_text(const PgmoReproduction& reproduction) {
-  const std::vector<PgmoRow>& rows = reproduction.rows;
-  return memory_table(rows, &PgmoRow::ours) +
-         "all but its step with resident memory; pool: that of Chainer 3, exact-pool: up to "
-         "1.24;\nsaves: against the pool, or against exact-pool; seq2seq: after ten mini-batches, "
-         "planned by the policy grow\n\nthe same as Chainer\n\n" +
-         memory_table(rows, &PgmoRow::as_chainer) + parts_text(rows) +
-         "the network whose training saves most, Inception-ResNet in the paper:\n" +
-         first_networks(rows) + "\n";
-}
-
-std::string ratios_text(const PgmoReproduction& reproduction) {
+Table ratios_table(const PgmoReproduction& reproduction) {
   Table table("batch | <allocator | ours | as Chainer");
   for (const PgmoRatio& ratio : reproduction.ratios) {
     table.add_row({std::to_string(ratio.batch_size), ratio.allocator,
                    figure_text(PgmoFigure::Unit::kTimes, ratio.ours),
                    figure_text(PgmoFigure::Unit::kTimes, ratio.as_chainer)});
   }
-  return table.str();
+  return table;
 }
 
 // Returns how far `bytes` is above the peak of live bytes.
@@ -125,7 +114,7 @@ std::string above(std::uint64_t bytes, std::uint64_t least) {
                      100 * (static_cast<double>(bytes) / static_cast<double>(least) - 1));
 }
 
-std::string mini_batches_text(const PgmoReproduction& reproduction) {
+PgmoSection mini_batches_section(const PgmoReproduction& reproduction) {
   Table table(
       "<step | alive at most | exact-pool | pool | grow | re-plans | upper-bound | takes: "
       "exact-pool | pool | upper-bound");
@@ -143,16 +132,26 @@ std::string mini_batches_text(const PgmoReproduction& reproduction) {
                    std::to_string(ran.arm("planned-grow").replans), over("planned-upper-bound"),
                    takes("exact-pool"), takes("best-fit-pool"), takes("planned-upper-bound")});
   }
-  return table.str() +
-         "ten mini-batches one after the other, each of another shape: sentences of 1 to 50 words, "
-         "as\nlong as those of WMT's development sets; reserved above what is alive at most, "
-         "resident memory\nincluded; takes: device allocations after the first mini-batch; grow "
-         "plans anew when a request\ngrows, upper-bound plans dry runs of all of them "
-         "beforehand\n";
+  return {
+      "seq2seq, whose every mini-batch has another shape", std::move(table),
+      "ten mini-batches one after the other, each of another shape: sentences of 1 to 50 words, "
+      "as\nlong as those of WMT's development sets; reserved above what is alive at most, "
+      "resident memory\nincluded; takes: device allocations after the first mini-batch; grow "
+      "plans anew when a request\ngrows, upper-bound plans dry runs of all of them "
+      "beforehand\n"};
 }
 
-std::string planning_text(const PgmoReproduction& reproduction) {
-  Table table("<network | <step | blocks | heuristic | a block | above the best plan | <best plan");
+std::string mip_text(const std::optional<SolverReport>& report) {
+  if (!report) return {};
+  const std::string bound =
+      report->bound ? format_count(static_cast<std::int64_t>(*report->bound)) : "none";
+  return fmt::format("{}: {} in {}, bound {}", report->solver, report->status,
+                     format_seconds(report->seconds), bound);
+}
+
+PgmoSection planning_section(const PgmoReproduction& reproduction) {
+  Table table(
+      "<network | <step | blocks | heuristic | a block | above the best plan | <best plan | <MIP");
   for (const PgmoRow& row : reproduction.rows) {
     const double above =
         static_cast<double>(row.ours.heuristic_bytes) / static_cast<double>(row.best_plan_bytes) -
@@ -162,16 +161,18 @@ std::string planning_text(const PgmoReproduction& reproduction) {
          fmt::format("{:.3f} ms", 1e3 * row.heuristic_seconds),
          fmt::format("{:.0f} ns", 1e9 * row.heuristic_seconds / static_cast<double>(row.blocks)),
          above > 0 ? fmt::format("{:.2f} %", 100 * above) : "0",
-         row.proved_optimal ? "proved optimal" : "best known"});
+         row.proved_optimal ? "proved optimal" : "best known", mip_text(row.mip)});
   }
-  std::string text = table.str();
+  std::string note =
+      "MIP: the paper's program of section 3 on the two instances on which CPLEX found in an hour\n"
+      "no better plan than the heuristic's\n";
   if (reproduction.growth_exponent) {
-    text += fmt::format(
+    note += fmt::format(
         "the heuristic's time grows with the number of blocks to the power of {:.2f}; a larger "
         "batch\nasks for as many blocks, only larger ones\n",
         *reproduction.growth_exponent);
   }
-  return text;
+  return {"time of the heuristic (the paper's figure 4)", std::move(table), std::move(note)};
 }
 
 }  // namespace
@@ -215,21 +216,40 @@ std::string row_name(const PgmoRow& row) {
   return fmt::format("{}, {}, batch {}", row.network, pgmo_mode_name(row.mode), row.batch_size);
 }
 
+std::vector<PgmoSection> pgmo_sections(const PgmoReproduction& reproduction) {
+  const std::vector<PgmoRow>& rows = reproduction.rows;
+  std::vector<PgmoSection> sections;
+  sections.push_back(figures_section(reproduction));
+  sections.push_back(
+      {"memory (the paper's figure 2)", memory_table(rows, &PgmoRow::ours),
+       "all but its step with resident memory; pool: that of Chainer 3, exact-pool: up to 1.24;\n"
+       "saves: against the pool, or against exact-pool; seq2seq: after ten mini-batches, planned\n"
+       "by the policy grow\n"});
+  sections.push_back({"the same as Chainer", memory_table(rows, &PgmoRow::as_chainer),
+                      parts_text(rows) +
+                          "the network whose training saves most, Inception-ResNet in the paper: " +
+                          first_networks(rows) + "\n"});
+  sections.push_back({"Inception-ResNet's memory in AlexNet's, training",
+                      ratios_table(reproduction), "12.5 in the paper's section 1\n"});
+  sections.push_back(mini_batches_section(reproduction));
+  for (PgmoSection& section : pgmo_times_sections(reproduction.times)) {
+    sections.push_back(std::move(section));
+  }
+  sections.push_back(planning_section(reproduction));
+  return sections;
+}
+
 std::string pgmo_text(const PgmoReproduction& reproduction) {
-  return fmt::format(
-             "PGMO (Sekiyama et al. 2018, arXiv:1804.10001): its figures and ours\n"
-             "memory by dry run; every convolution asks for {} of workspace, sizes are rounded\n"
-             "to 512 bytes\n\n",
-             format_bytes(reproduction.options.workspace_bytes)) +
-         figures_text(reproduction) + "\nmemory (the paper's figure 2)\n\n" +
-         memory_text(reproduction) +
-         "\nInception-ResNet's memory in AlexNet's, training; 12.5 in the paper's section 1\n\n" +
-         ratios_text(reproduction) + "\nseq2seq, whose every mini-batch has another shape\n\n" +
-         mini_batches_text(reproduction) +
-         (reproduction.times
-              ? "\ntime of a step (the paper's figure 3)\n\n" + pgmo_times_text(*reproduction.times)
-              : std::string()) +
-         "\ntime of the heuristic (the paper's figure 4)\n\n" + planning_text(reproduction);
+  std::string text = fmt::format(
+      "PGMO (Sekiyama et al. 2018, arXiv:1804.10001): its figures and ours\n"
+      "memory by dry run; every convolution asks for {} of workspace, sizes are rounded\n"
+      "to 512 bytes\n",
+      format_bytes(reproduction.options.workspace_bytes));
+  for (const PgmoSection& section : pgmo_sections(reproduction)) {
+    text += fmt::format("\n{}\n\n{}{}", section.title, section.table ? section.table->str() : "",
+                        section.note);
+  }
+  return text;
 }
 
 }  // namespace skyline

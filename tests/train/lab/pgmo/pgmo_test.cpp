@@ -23,8 +23,8 @@ using ::testing::HasSubstr;
 // Runs once for all tests. At 32, googlenet's training saves most against the one pool and its
 // inference against the other; seq2seq needs no more than 2.
 const PgmoReproduction& small_reproduction() {
-  static const PgmoReproduction reproduction =
-      reproduce_pgmo({.batch_sizes = {32}, .seq2seq_batch_sizes = {2}, .timed_runs = 1});
+  static const PgmoReproduction reproduction = reproduce_pgmo(
+      {.batch_sizes = {32}, .seq2seq_batch_sizes = {2}, .timed_runs = 1, .mip_seconds = 2});
   return reproduction;
 }
 
@@ -60,7 +60,8 @@ TEST(PgmoTest, EveryNetworkHasARowForEachBatchAndOneForInference) {
     EXPECT_GE(row.ours.heuristic_bytes, row.best_plan_bytes);
     EXPECT_GT(row.heuristic_seconds, 0);
     for (const PgmoMemory& memory : {row.ours, row.as_chainer}) {
-      EXPECT_LT(memory.planned_bytes(), memory.network_wise_bytes);
+      // The policy grow may pay twice for the few bytes of two sentences.
+      EXPECT_TRUE(memory.mini_batches || memory.planned_bytes() < memory.network_wise_bytes);
       EXPECT_LE(memory.planned_bytes(), memory.exact_pool_bytes);
       EXPECT_LT(memory.resident_bytes, memory.pool_bytes);
       const auto pool = static_cast<double>(memory.pool_bytes);
@@ -174,6 +175,21 @@ TEST(PgmoTest, ChainersStepIsSplitByOp) {
   }
 }
 
+// The paper's program finds no better plan than the heuristic, as in its section 5.2.3.
+TEST(PgmoTest, TheProgramIsSolvedOnThePapersTwoInstances) {
+  for (const PgmoRow& row : small_reproduction().rows) {
+    SCOPED_TRACE(row_name(row));
+    const bool asked =
+        row.mode == Mode::kInference && (row.network == "alexnet" || row.network == "googlenet");
+    ASSERT_EQ(row.mip.has_value(), asked);
+    if (!asked) continue;
+    EXPECT_EQ(row.mip->solver, "CBC");
+    EXPECT_FALSE(row.mip->status.empty());
+    EXPECT_LE(row.mip->bound.value_or(0), row.ours.heuristic_bytes);
+  }
+  EXPECT_THAT(pgmo_text(small_reproduction()), HasSubstr("CBC: "));
+}
+
 TEST(PgmoTest, RatiosAreSaidForEachBatchAndAllocator) {
   const std::vector<PgmoRatio>& ratios = small_reproduction().ratios;
   EXPECT_EQ(ratios.size(), 4u) << "one batch size, four allocators";
@@ -277,7 +293,8 @@ TEST(PgmoTimesTest, EachPanelOfFigure3IsFilled) {
   }
   EXPECT_EQ(panels, "aabcd");
   EXPECT_THAT(small_times({}).largest, testing::IsEmpty()) << "the capacity is not known";
-  EXPECT_THAT(pgmo_times_text(small_times({})), HasSubstr("give --capacity"));
+  EXPECT_THAT(pgmo_times_sections(small_times({})).front().note, HasSubstr("give --capacity"));
+  EXPECT_FALSE(pgmo_times_sections({}).front().table.has_value()) << "the place stays";
 }
 
 TEST(PgmoTimesTest, ABatchThatDoesNotFitIsNotAvailableAndTheLargestOneIsRun) {
@@ -297,7 +314,7 @@ TEST(PgmoTimesTest, ABatchThatDoesNotFitIsNotAvailableAndTheLargestOneIsRun) {
       {32}, {});
   EXPECT_FALSE(tight.rows.front().arms.front().step_seconds.has_value());
   EXPECT_FALSE(tight.rows.front().speed().has_value());
-  EXPECT_THAT(pgmo_times_text(tight), HasSubstr("N/A"));
+  EXPECT_THAT(pgmo_times_sections(tight).front().table->str(), HasSubstr("N/A"));
 }
 
 // The figures that the paper reads off figure 3.
@@ -369,7 +386,8 @@ TEST(PgmoTest, ThePageDrawsItsBars) {
   EXPECT_THAT(shown, HasSubstr("class=\"allocator\""));
   EXPECT_THAT(shown, HasSubstr("10,169,344"));
   EXPECT_THAT(shown, HasSubstr("proved optimal"));
-  EXPECT_THAT(shown, HasSubstr("exact-size pool"));
+  EXPECT_THAT(shown, HasSubstr("one step, exact-pool"));
+  EXPECT_THAT(shown, HasSubstr("time of a step (the paper's figure 3)"));
   EXPECT_THAT(shown, HasSubstr("srcdoc=")) << "figure 1";
 }
 
