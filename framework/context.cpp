@@ -29,17 +29,11 @@ Context::Context(Allocator& allocator, Options options)
     : allocator_(allocator),
       options_(std::move(options)),
       random_{.seed = options_.seed},
+      other_runner_(options_.execute ? nullptr : &dry_runner()),
       kernels_(compute()) {
   if (options_.execute && options_.emulate != Emulation{}) {
     throw std::invalid_argument("[context] only a dry run can request as other software would");
   }
-}
-
-Context::Options as_chainer(Context::Options options) {
-  options.in_place = false;
-  options.savings = std::make_shared<ByteSavings>(ByteSavings{.early_sums = true});
-  options.emulate.chainer_ops = true;
-  return options;
 }
 
 void Context::begin_step(ShapeKey key) {
@@ -51,7 +45,6 @@ void Context::begin_step(ShapeKey key) {
   first_stream_ = end_of_streams_ = random_.next;
   if (staging_.used_bytes > 0) staging_.users = Staging::Users::kUploads;
   staging_.used_bytes = 0;
-  expected_bytes_ = allocator_.statistics().requested_bytes;
   allocator_.begin_step(key);
 }
 
@@ -60,8 +53,6 @@ void Context::end_step() {
   runner_records_ = false;
   random_.batch = 0;
   random_.next = std::max(random_.next, end_of_streams_);
-  const std::uint64_t alive = allocator_.statistics().requested_bytes;
-  held_bytes_ = alive - std::min(alive, expected_bytes_);
   allocator_.end_step();
 }
 
@@ -102,7 +93,6 @@ Tensor Context::resident(const TensorSpec& spec, Category category, std::string_
                          const void* host) {
   auto storage = request(spec.bytes(), {"resident", layer, Phase::kOutside, category});
   storage->resident = true;
-  expected_bytes_ += spec.bytes();
   if (options_.execute) {
     if (host != nullptr) {
       compute().write(storage->address(), host, spec.bytes());
@@ -240,7 +230,7 @@ std::vector<Tensor> Context::request_outputs(const Call& call, std::span<const T
 }
 
 void Context::run(const OpCall& call) {
-  if (op_times_ == nullptr || interrupted_) {
+  if (op_times_ == nullptr) {
     runner().run(call, kernels_);
   } else {
     op_times_->push_back({.name = std::string(call.name.op),
@@ -291,8 +281,7 @@ void Context::stage_uploads(std::size_t bytes) {
 }
 
 std::optional<Staging> Context::staging(std::size_t bytes) {
-  if (interrupted_ || bytes == 0 || staging_.used_bytes + bytes > staging_.memory.bytes())
-    return {};
+  if (bytes == 0 || staging_.used_bytes + bytes > staging_.memory.bytes()) return {};
   const Staging staging{staging_.memory.address() + staging_.used_bytes, staging_.users};
   staging_.users = Staging::Users::kNone;
   staging_.used_bytes += align_up(bytes, kAlignmentBytes);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/emulation.h"
 #include "framework/kernel_cache.h"
 #include "framework/op.h"
 #include "framework/philox.h"
@@ -25,18 +26,6 @@ namespace skyline {
 enum class Mode { kTraining, kInference };
 
 inline constexpr std::string_view kStagingOp = "prefetch";  // requests Context's staging memory
-
-// What a dry run requests in place of its own ops and kernels, as other software would.
-struct Emulation {
-  // Workspace of every convolution, instead of what its kernel needs, as if the library had been
-  // given that limit and used all of it (PGMO section 5: 8 MiB).
-  std::optional<std::size_t> convolution_workspace_bytes = {};
-  // As Chainer 3: a relu is an op of its own, not a part of the op before it, and an LSTM copies
-  // its weights into one buffer in each call, as cuDNN wants them. See as_chainer().
-  bool chainer_ops = false;
-
-  bool operator==(const Emulation&) const = default;
-};
 
 // Runs ops: chooses their memory, hands them to the runner, and records them. The program makes one
 // and passes it everywhere.
@@ -59,8 +48,6 @@ class Context {
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;
-    // Programs let backward compute the gradient of their data, too; see require_gradient().
-    bool input_gradient = false;
     bool prefetch = false;      // see stage_uploads()
     bool check_finite = false;  // check every output after every op; slow
     bool record_graph = false;  // record the running step, see recorded_step()
@@ -91,9 +78,6 @@ class Context {
   // holds back; it throws the first error of one, and then the step has not ended.
   void begin_step(ShapeKey key = 0);
   void end_step();
-  // Bytes, as requested, of tensors that the last step made and someone still held at its end,
-  // although no op will read them: they kept their bytes for the whole step.
-  std::uint64_t held_bytes() const noexcept { return held_bytes_; }
   // Begins a batch of the running step; `number` counts from 0. What it computes depends on its
   // number but on no other batch: it draws random numbers from where the step began, in streams of
   // its own, and only batch 0 updates running values. A step of one batch need not call it.
@@ -174,14 +158,9 @@ class Context {
   void explain(const Call& call, std::vector<OutputMemory>& memory) const;
   std::vector<Tensor> request_outputs(const Call& call, std::span<const Tensor> inputs,
                                       std::span<const OutputMemory> memory);
-  Runner& runner() noexcept {
-    if (!options_.execute) return no_runner_;
-    return interrupted_ ? inline_runner_ : compute().runner();
-  }
+  Runner& runner() noexcept { return other_runner_ ? *other_runner_ : compute().runner(); }
   // True if the running step is recorded.
-  bool records() const noexcept {
-    return !interrupted_ && (options_.record_graph || runner_records_);
-  }
+  bool records() const noexcept { return options_.record_graph || runner_records_; }
   void run(const OpCall& call);
   void check_outputs(const OpCall& call);
   void record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
@@ -199,20 +178,11 @@ class Context {
   std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
   std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
   std::vector<OpTime>* op_times_ = nullptr;
-  NullRunner no_runner_;        // of dry runs
-  InlineRunner inline_runner_;  // of interrupted parts
-  bool interrupted_ = false;
+  Runner* other_runner_;         // in place of the device's: of dry runs and interrupted parts
   bool runner_records_ = false;  // the runner wants the running step's graph
-  // Requested bytes alive when the step began, with those that became resident since; and those of
-  // the last step's end beyond them.
-  std::uint64_t expected_bytes_ = 0, held_bytes_ = 0;
   StagingArea staging_;
   KernelCache kernels_;
 };
-
-// Returns the options of a dry run that requests what Chainer 3 would: nothing is written in place,
-// gradients are added as they arrive, see Emulation::chainer_ops.
-Context::Options as_chainer(Context::Options options);
 
 // Names the layer of all ops applied during its life; nested names join with a dot: "block1.conv2".
 class LayerScope {
@@ -229,35 +199,6 @@ class LayerScope {
  private:
   Context& context_;
   std::size_t length_before_;
-};
-
-// A part of a step that is not hot, during its life: work that only some steps do, for example. Its
-// requests enter no plan (PGMO section 4.3), its ops no recorded step, and they run one by one
-// after all earlier ops, each at once. The part keeps no gradient: it runs in inference mode, and
-// leaves the random stream unchanged. Parts do not nest. Throws the first error of an op that was
-// held back.
-class InterruptionScope {
- public:
-  explicit InterruptionScope(Context& context)
-      : context_(context), random_(context.random_), mode_(context.options_.mode) {
-    context_.runner().wait();
-    context_.allocator_.interrupt();
-    context_.interrupted_ = true;
-    context_.options_.mode = Mode::kInference;
-  }
-  ~InterruptionScope() {
-    context_.options_.mode = mode_;
-    context_.interrupted_ = false;
-    context_.allocator_.resume();
-    context_.random_ = random_;
-  }
-  InterruptionScope(const InterruptionScope&) = delete;
-  InterruptionScope& operator=(const InterruptionScope&) = delete;
-
- private:
-  Context& context_;
-  RandomStream random_;
-  Mode mode_;
 };
 
 // A turn of a loop over words, during its life, whose ops stand for the same turn in every batch;

@@ -4,6 +4,26 @@
 
 namespace skyline {
 
+namespace {
+
+class DryRunner final : public Runner {
+ public:
+  void run(const OpCall&, KernelCache&) override {}
+  double run_timed(const OpCall&) override { return 0; }
+};
+
+}  // namespace
+
+Runner& inline_runner() noexcept {
+  static InlineRunner runner;
+  return runner;
+}
+
+Runner& dry_runner() noexcept {
+  static DryRunner runner;
+  return runner;
+}
+
 OpAddresses::OpAddresses(const OpCall& call)
     : workspace(call.workspace.address()), value(call.op.run_value()) {
   for (const Tensor& input : call.inputs) inputs.push_back(input.address());

@@ -83,11 +83,9 @@ class Runner {
 // Runs each op at once.
 class InlineRunner final : public Runner {};
 
-// Runs nothing: for dry runs.
-class NullRunner final : public Runner {
- public:
-  void run(const OpCall&, KernelCache&) override {}
-  double run_timed(const OpCall&) override { return 0; }
-};
+// Runners without a state, which everybody shares: one that runs each op at once, and one that runs
+// nothing, for dry runs.
+Runner& inline_runner() noexcept;
+Runner& dry_runner() noexcept;
 
 }  // namespace skyline

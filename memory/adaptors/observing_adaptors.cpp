@@ -216,7 +216,7 @@ void StatisticsAdaptor::begin_step(ShapeKey key) {
   if (timed_) reserve_one(step_.release_ns, live_.rows().size());
   upstream().begin_step(key);
   step_.requests = step_.releases = 0;
-  step_.peak_bytes = live_bytes_;
+  step_.peak_bytes = bytes_before_ = live_bytes_;
   step_.acquire_ns.clear();
   step_.release_ns.clear();
   in_step_ = true;
@@ -225,6 +225,7 @@ void StatisticsAdaptor::begin_step(ShapeKey key) {
 void StatisticsAdaptor::end_step() {
   upstream().end_step();
   in_step_ = false;
+  step_.kept_bytes = live_bytes_ - std::min(live_bytes_, bytes_before_);
   std::swap(step_, last_step_);
 }
 

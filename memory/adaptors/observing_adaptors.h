@@ -115,6 +115,7 @@ struct StepCalls {
   std::uint64_t requests = 0;
   std::uint64_t releases = 0;
   std::uint64_t peak_bytes = 0;  // peak of requested bytes, including resident memory
+  std::uint64_t kept_bytes = 0;  // requested bytes alive at its end beyond those at its begin
   std::vector<std::uint32_t> acquire_ns;
   std::vector<std::uint32_t> release_ns;
 };
@@ -147,7 +148,7 @@ class StatisticsAdaptor final : public Adaptor {
 
   LiveTable<Live> live_;
   std::array<CategoryUse, kCategoryCount> use_;
-  std::uint64_t live_bytes_ = 0;  // of all categories
+  std::uint64_t live_bytes_ = 0, bytes_before_ = 0;  // of all categories; when the step began
   StepCalls step_, last_step_;
   bool in_step_ = false;
   bool timed_;

@@ -97,7 +97,7 @@ AfterUpload ImageRun::give_back() {
 Tensor ImageRun::loss_of(std::size_t batch) {
   for (; loader_ && number_ < batch; ++number_) read_next();
   read_again();
-  return skyline::forward_loss(context, *model, batch_, give_back());
+  return skyline::forward_loss(context, *model, batch_, give_back(), options_.input_gradient);
 }
 
 float ImageRun::inference_step() {

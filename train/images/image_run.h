@@ -17,6 +17,7 @@ struct ImageRunOptions {
   ModelShape shape;
   OptimizerOptions optimizer;
   StepShares shares = {};
+  bool input_gradient = false;  // backward computes that of the images, too
   MemoryWatch watch = {};
   // How to read batches; only for runs with data.
   std::size_t batch_size = 32;

@@ -155,9 +155,9 @@ std::size_t input_bytes(const Model& model, std::size_t batch_size) {
 }
 
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
-                    const AfterUpload& after_upload) {
+                    const AfterUpload& after_upload, bool input_gradient) {
   Uploaded uploaded(context, model, batch, after_upload);
-  if (context.options().input_gradient) {
+  if (input_gradient) {
     uploaded.images = require_gradient(context, std::exchange(uploaded.images, {}), "images");
   }
   Prediction prediction = model.forward(context, std::move(uploaded.images));

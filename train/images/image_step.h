@@ -27,9 +27,10 @@ using AfterUpload = std::function<void()>;
 
 // Runs the forward pass of a batch and returns its mean loss f32 [1]: uploads images and labels,
 // runs the model, then softmax cross-entropy. Adds the loss of each auxiliary head with its weight.
-// In a dry run the batch needs no images.
+// In a dry run the batch needs no images. `input_gradient`: backward computes that of the images,
+// too.
 Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
-                    const AfterUpload& after_upload = {});
+                    const AfterUpload& after_upload = {}, bool input_gradient = false);
 
 // Result of an inference step; no logits and loss 0 in a dry run.
 struct Inference {

@@ -82,4 +82,11 @@ DryRunFacts DryRun::foresee(Mode mode, Graph graph) {
           .peak_bytes = category_peaks(recorded, 1)};
 }
 
+Context::Options as_chainer(Context::Options options) {
+  options.in_place = false;
+  options.savings = std::make_shared<ByteSavings>(ByteSavings{.early_sums = true});
+  options.emulate.chainer_ops = true;
+  return options;
+}
+
 }  // namespace skyline

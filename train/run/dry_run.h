@@ -57,4 +57,8 @@ class DryRun {
   std::size_t first_staging_bytes_ = 0;
 };
 
+// Returns the options of a dry run that requests what Chainer 3 would: nothing is written in place,
+// gradients are added as they arrive, see Emulation::chainer_ops.
+Context::Options as_chainer(Context::Options options);
+
 }  // namespace skyline

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "framework/interruption_scope.h"
 #include "memory/plan_advice.h"
 #include "train/cli/byte_sizes.h"
 
@@ -31,11 +32,12 @@ float ModelRun::train_step(const UpdateParams& params) {
   const float loss =
       optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
   if (!plans_each_step()) memory.suit_advice();
-  if (context.held_bytes() > 0 && !std::exchange(told_of_held_, true)) {
+  const std::uint64_t held_bytes = memory.calls().last_step().kept_bytes;
+  if (held_bytes > 0 && !std::exchange(told_of_held_, true)) {
     news_ = fmt::format(
         "warning: the step ends with {} alive that no op will read: someone holds a tensor of the "
         "step, which keeps its bytes for the whole step",
-        format_bytes(context.held_bytes()));
+        format_bytes(held_bytes));
   }
   return loss;
 }

@@ -57,6 +57,21 @@ TEST_F(StatisticsAdaptorTest, CountsTheCallsOfEachStep) {
   EXPECT_EQ(statistics.last_step().requests, 0u);
 }
 
+// A user's list of activations keeps them alive; a step that holds nothing ends with none.
+TEST_F(StatisticsAdaptorTest, KnowsWhatEachStepKeeps) {
+  StatisticsAdaptor statistics(failing_);
+  const Block resident = statistics.allocate(1000);
+  std::vector<Block> list;
+  for (const bool holds : {false, true, false}) {
+    list.clear();
+    statistics.begin_step(0);
+    list.push_back(statistics.allocate(64));
+    if (!holds) list.clear();
+    statistics.end_step();
+    EXPECT_EQ(statistics.last_step().kept_bytes, holds ? 64u : 0u);
+  }
+}
+
 TEST_F(StatisticsAdaptorTest, KnowsTheMostAliveDuringEachStep) {
   StatisticsAdaptor statistics(failing_);
   const Block resident = statistics.allocate(100, {.category = Category::kParameter});

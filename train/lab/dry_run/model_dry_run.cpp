@@ -11,7 +11,6 @@ Context::Options dry_context(const DryRunOptions& options) {
   context.compute = options.compute;
   context.savings = options.savings;
   context.prefetch = options.prefetch;
-  context.input_gradient = options.input_gradient;
   context.emulate = options.emulate;
   if (options.emulate.chainer_ops) context = as_chainer(std::move(context));
   return dry_context(context, options.mode);
@@ -37,7 +36,8 @@ std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
                                     ImageRunOptions{.model = options.model,
                                                     .shape = options.shape,
                                                     .optimizer = options.optimizer,
-                                                    .shares = shares(options)});
+                                                    .shares = shares(options),
+                                                    .input_gradient = options.input_gradient});
 }
 
 }  // namespace

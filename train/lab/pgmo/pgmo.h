@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/context.h"
-#include "memory/solvers/solver_report.h"
+#include "memory/solver_report.h"
 #include "train/cli/figures.h"
 #include "train/lab/pgmo/pgmo_measure.h"
 
@@ -76,7 +76,7 @@ struct PgmoRow {
   Mode mode = Mode::kTraining;
   std::int64_t batch_size = 0;
   PgmoMemory ours;
-  PgmoMemory as_chainer;  // of ops as Chainer 3 has them, see as_chainer() of framework/context.h
+  PgmoMemory as_chainer;  // of ops as Chainer 3 has them, see as_chainer()
   PgmoParts chainer_parts;
   std::uint64_t best_plan_bytes = 0;  // of our step: the peak of the best known plan
   bool proved_optimal = false;        // that plan
