@@ -32,7 +32,7 @@ function(install_part component)
 endfunction()
 
 install_part(memory TARGETS skyline_memory skyline_budget HEADERS
-  alignment.h allocator.h errors.h plan.h solver_report.h step_graph.h tag.h trace.h validator.h
+  alignment.h allocator.h errors.h plan.h step_graph.h tag.h trace.h validator.h
   device/device.h device/devices.h device/out_of_memory.h
   allocators/account.h allocators/allocators.h
   adaptors/adaptor.h adaptors/checking_adaptors.h adaptors/observing_adaptors.h

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "memory/solver_report.h"
+#include "memory/plan.h"
 
 namespace skyline {
 

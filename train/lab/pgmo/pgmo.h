@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/context.h"
-#include "memory/solver_report.h"
+#include "memory/plan.h"
 #include "train/cli/figures.h"
 #include "train/lab/pgmo/pgmo_measure.h"
 
