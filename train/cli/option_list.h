@@ -134,7 +134,7 @@ enum OptionTraits : unsigned {
 };
 
 // A rule between an option and others. A term is an option that is set, or that has a value:
-// "--lanes", "--device cuda". Terms of options that a command does not have count for nothing.
+// "--ranks", "--device cuda". Terms of options that a command does not have count for nothing.
 struct OptionRule {
   std::string term;                 // the rule's own: no rule unless it holds
   bool needs = true;                // one of the others; false: none of them

@@ -26,7 +26,7 @@ struct Tiling {
   int pixels;  // in a tile
 };
 
-// Calls body(pixel, i) for all of pixels × count: a warp takes pixels, its lanes neighbours.
+// Calls body(pixel, i) for all of pixels × count: a warp takes pixels, its threads neighbours.
 template <typename Body>
 __device__ void for_each_value(int pixels, int count, const Body& body) {
   for (int pixel = static_cast<int>(threadIdx.y); pixel < pixels;
