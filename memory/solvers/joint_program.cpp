@@ -263,8 +263,8 @@ void solve(const StepGraph& graph, const OrderOptions& options, OrderModel& mode
   addresses.start_from(found.order, joint.plan);
   if (joint.lower_bound == joint.plan.peak) model.program().only_check_start();
   const std::size_t nodes = kNodesTimesSquaredOps / (model.steps() * model.steps());
-  model.program().limit(deadline.seconds_left(), static_cast<int>(nodes));
-  joint.lower_bound = std::max(joint.lower_bound, model.solve());
+  const std::uint64_t bound = model.solve(deadline.seconds_left(), static_cast<int>(nodes));
+  joint.lower_bound = std::max(joint.lower_bound, bound);
   const std::vector<OpId> order = model.order();
   if (order.empty()) return;
   const Trace trace = trace_of_order(graph, order, options);

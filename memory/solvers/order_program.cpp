@@ -270,7 +270,9 @@ void OrderModel::start_from(std::span<const OpId> order, int peak, std::uint64_t
   }
 }
 
-std::uint64_t OrderModel::solve() {
+std::uint64_t OrderModel::solve(const std::optional<double>& seconds, int nodes) {
+  program_.limit(seconds, nodes);
+  if (seconds) program_.skip_preprocessing();
   program_.solve();
   const double bound = std::ceil(program_.bound() - kRounding);
   return bound > 0 ? static_cast<std::uint64_t>(bound) * unit_ : 0;
@@ -303,8 +305,7 @@ OrderAnswer order_program(const StepGraph& graph, const OrderOptions& options) {
   const int peak = model.add_peak(answer.lower_bound, answer.peak);
   model.start_from(answer.order, peak, answer.peak);
   if (answer.proved_optimal) model.program().only_check_start();
-  model.program().limit(deadline.seconds_left(), kNodesWithoutTimeLimit);
-  const std::uint64_t bound = model.solve();
+  const std::uint64_t bound = model.solve(deadline.seconds_left(), kNodesWithoutTimeLimit);
   if (const std::vector<OpId> found = model.order(); !found.empty()) {
     answer = best_answer(problem, std::vector{std::move(answer.order), found}, kName);
   }

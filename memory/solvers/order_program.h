@@ -3,6 +3,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -65,8 +66,9 @@ class OrderModel {
 
   // Gives CBC an order to begin with.
   void start_from(std::span<const OpId> order, int peak, std::uint64_t bytes);
-  // Solves, and returns what no solution is below, in bytes.
-  std::uint64_t solve();
+  // Solves within the seconds, or if they are unset within `nodes`, and returns what no solution is
+  // below, in bytes.
+  std::uint64_t solve(const std::optional<double>& seconds, int nodes);
   // The solution's order; empty if there is none.
   std::vector<OpId> order() const;
 

@@ -131,10 +131,11 @@ void IntegerProgram::start_column(int column, double value) {
   start_.push_back(value);
 }
 
+void IntegerProgram::skip_preprocessing() { Cbc_setParameter(model_.get(), "preprocess", "off"); }
+
 void IntegerProgram::only_check_start() {
-  for (const char* name : {"preprocess", "cuts", "heuristics"}) {
-    Cbc_setParameter(model_.get(), name, "off");
-  }
+  skip_preprocessing();
+  for (const char* name : {"cuts", "heuristics"}) Cbc_setParameter(model_.get(), name, "off");
 }
 
 // Loads everything at once: CBC copies the whole program for each row or column added alone.

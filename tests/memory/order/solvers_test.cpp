@@ -162,6 +162,15 @@ TEST(OrderProgram, HasABoundForAHundredOpsAtTheTimeLimit) {
   EXPECT_GE(static_cast<double>(answer.lower_bound), 0.99 * static_cast<double>(answer.peak));
 }
 
+// CBC crashed where a limit ended its preprocessing.
+TEST(OrderProgram, EndsWhereverTheTimeLimitFalls) {
+  const StepGraph graph = network("vgg16-64");
+  for (const double seconds : {0.05, 0.2, 0.4, 0.6, 0.8}) {
+    const OrderAnswer answer = solve(graph, "olla-order", {.time_limit_seconds = seconds});
+    EXPECT_LE(answer.lower_bound, answer.peak) << seconds;
+  }
+}
+
 // The rules leave a gap here that CBC closes: it is not their bound alone.
 TEST(OrderProgram, ImprovesOnTheRules) {
   int improved = 0;

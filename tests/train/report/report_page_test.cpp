@@ -291,7 +291,8 @@ TEST(ReportPage, ShowsBothOrdersOfTheStepAndTheCut) {
       page,
       {"<section id=\"order-section\" aria-labelledby=\"order-title\">",
        "The order of the ops (--order optimal) saves 1 KiB, 25.0 %: the step needs 4 KiB in the "
-       "program’s sequence and 3 KiB as executed. No order needs less.",
+       "program’s sequence and 3 KiB as executed. No order needs less. Forward ops run as written; "
+       "the best order found that moves them, too, saves nothing more.",
        "<div id=\"order-pictures\">", "<p id=\"order-before-reading\">Peak 4 KiB.</p>",
        "Peak 3 KiB, 25.0 % less; proved: no order peaks lower.", "2 of 3 ops run at another place.",
        "op 1 (relu of act1)</td><td class=\"number\">2</td>", "1 earlier", "Why less is impossible",
