@@ -116,8 +116,8 @@ class OrderModel {
 // options.time_limit_seconds, or without one after a fixed number of nodes; `states` is 0. Runs one
 // solve at a time in a process.
 //
-// Throws GraphError beyond 256 ops: at 202 ops CBC ends some 12 s after a limit of 30 s, at 466 ops
-// 86 s after. If all sizes together exceed 2^20 units (their greatest common divisor), CBC's bounds
+// Throws GraphError beyond 256 ops: at 202 ops CBC ended 40 s after a limit of 30 s, at 466 ops 86
+// s after. If all sizes together exceed 2^20 units (their greatest common divisor), CBC's bounds
 // are exact to a millionth of that sum only.
 OrderAnswer order_program(const StepGraph& graph, const OrderOptions& options);
 

@@ -13,6 +13,7 @@
 #include "data/host.h"
 #include "framework/lanes/step_lanes.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 #include "memory/validator.h"
 #include "tests/train/checkpoints/host_copy.h"
@@ -130,6 +131,21 @@ TEST_F(TrainerTest, ResultHasItsKeys) {
   EXPECT_EQ(json["steps"], 10);
   EXPECT_EQ(json["run_directory"], (folder_ / "run").string());
   EXPECT_EQ(json["top1"], last_checkpoint("run").position.evaluation->metrics.at("top1"));
+}
+
+// Forward ops run as written; for this run and step, that costs nothing, and the result says so.
+TEST_F(TrainerTest, ResultSaysWhatMovingForwardOpsWouldSave) {
+  TrainOptions options = small_options();
+  options.steps = 2;
+  const CommandResult result = train(options, "run");
+  const Json order = parsed_in_order(result.json)["order"];
+  const GraphFile file = load_graph(folder_ / "run" / "graph.json");
+  const std::uint64_t resident = resident_bytes(file.graph);
+  EXPECT_EQ(order["algorithm"], "optimal");
+  EXPECT_EQ(order["peak"].get<std::uint64_t>() - order["forward_saves"].get<std::uint64_t>(),
+            resident + skyline::order(file.graph).peak);
+  EXPECT_NE(result.text.find("moving forward ops, too, would save 0 B, proved\n"),
+            result.text.npos);
 }
 
 TEST_F(TrainerTest, EachStepHasTheLearningRateOfItsPlace) {
