@@ -290,7 +290,7 @@ OrderAnswer joint_program(const StepGraph& graph, const OrderOptions& options) {
   JointPlan& joint = *found.joint;
   if (!passed(deadline) && joint.plan.peak > 0) solve(graph, options, model, deadline, found);
   joint.lower_bound = std::min(joint.lower_bound, joint.plan.peak);
-  // Of this order no plan is lower either.
+  // No plan of this order is lower either.
   joint.plan.proved_bound = std::max(joint.plan.proved_bound, joint.lower_bound);
   joint.plan.proved_optimal = joint.plan.peak == joint.plan.proved_bound;
   found.proved_optimal = found.peak == found.lower_bound;

@@ -145,7 +145,7 @@ StepGraph network(const std::string& name) {
   return read_graph(in, name).graph;
 }
 
-// What the graph rules out takes columns away, so that whole training steps are in reach.
+// Columns that the graph rules out are left out, so that whole training steps are in reach.
 TEST(OrderProgram, ProvesAlexNet) {
   const StepGraph graph = network("alexnet-32");
   const OrderAnswer answer = solve(graph, "olla-order");

@@ -36,7 +36,7 @@ struct OllaFigure {
 struct OllaRow {
   OrderResult optimal;  // its seconds are the median
   std::uint64_t inductor = 0, xla = 0, tensorflow = 0;
-  // What PyTorch's allocator reserves for the program's order, which is replayed on `caching`.
+  // Reserved by PyTorch's allocator: the program's order, replayed on `caching`.
   std::uint64_t caching = 0;
   std::optional<OllaFigure> published = {};
 
