@@ -190,6 +190,9 @@ TEST(LocationProgram, PlacesAGivenOrder) {
   const std::vector<OpId> worse = {0, 1, 3, 2, 4};
   const Plan placed =
       plan(trace_of_order(olla_figure_3(), worse, {}), "mip", {.alignment = 1}, all_planners());
+  EXPECT_EQ(placed.planner, "mip");
+  ASSERT_TRUE(placed.solver);
+  EXPECT_EQ(placed.solver->status, "optimal");
   EXPECT_EQ(placed.peak, 60'000'000u);
   EXPECT_TRUE(placed.proved_optimal);
 }
