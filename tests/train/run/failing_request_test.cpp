@@ -127,8 +127,9 @@ TEST(FailingRequestTest, ATooSmallDeviceRefuses) {
   const ModelShape shape = small_shape("lenet");
   for (const std::string& allocator : allocator_names()) {
     SCOPED_TRACE(allocator);
-    // Just enough for the parameters; `caching` takes 2 MiB at a time.
-    const std::size_t capacity_bytes = allocator == "caching" ? 2048 * 1024 : 700 * 1024;
+    // Just enough for the parameters; `caching` and `stitched` take 2 MiB at a time.
+    const bool by_pages = allocator == "caching" || allocator == "stitched";
+    const std::size_t capacity_bytes = by_pages ? 2048 * 1024 : 700 * 1024;
     ImageRun experiment({.capacity_bytes = capacity_bytes, .allocator = allocator}, seeded(),
                         {.model = "lenet", .shape = shape});
     const std::size_t allocated = experiment.memory.statistics().allocated_bytes;
