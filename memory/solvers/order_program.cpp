@@ -272,7 +272,6 @@ void OrderModel::start_from(std::span<const OpId> order, int peak, std::uint64_t
 
 std::uint64_t OrderModel::solve(const std::optional<double>& seconds, int nodes) {
   program_.limit(seconds, nodes);
-  if (seconds) program_.skip_preprocessing();
   program_.solve();
   const double bound = std::ceil(program_.bound() - kRounding);
   return bound > 0 ? static_cast<std::uint64_t>(bound) * unit_ : 0;

@@ -121,7 +121,9 @@ int IntegerProgram::add_whole_column(double lower, double upper, double cost) {
 
 void IntegerProgram::limit(const std::optional<double>& seconds, int nodes) {
   Cbc_setMaximumNodes(model_.get(), seconds ? std::numeric_limits<int>::max() : nodes);
-  if (seconds) Cbc_setMaximumSeconds(model_.get(), *seconds);
+  if (!seconds) return;
+  Cbc_setMaximumSeconds(model_.get(), *seconds);
+  skip_preprocessing();
 }
 
 void IntegerProgram::stop_at_first_solution() { Cbc_setMaximumSolutions(model_.get(), 1); }
@@ -131,6 +133,7 @@ void IntegerProgram::start_column(int column, double value) {
   start_.push_back(value);
 }
 
+// CBC 2.10 crashes where a time limit ends its preprocessing.
 void IntegerProgram::skip_preprocessing() { Cbc_setParameter(model_.get(), "preprocess", "off"); }
 
 void IntegerProgram::only_check_start() {

@@ -84,8 +84,6 @@ class IntegerProgram : public LinearModel {
   void stop_at_first_solution();
   // CBC begins with a solution that has this value in a whole column; give all of them, or none.
   void start_column(int column, double value);
-  // Leaves out CBC's preprocessing, which crashes if a time limit ends it (CBC 2.10).
-  void skip_preprocessing();
   // CBC need not look for a better solution than the start: none can be.
   void only_check_start();
 
@@ -102,6 +100,7 @@ class IntegerProgram : public LinearModel {
 
  private:
   void load();
+  void skip_preprocessing();
   std::string status() const;
 
   struct DeleteModel {
