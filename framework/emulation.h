@@ -5,12 +5,12 @@
 
 namespace skyline {
 
-// What a dry run requests in place of its own ops and kernels, as other software would.
+// Requests of other software, which a dry run makes in place of its own ops' and kernels'.
 struct Emulation {
   // Workspace of every convolution, instead of what its kernel needs, as if the library had been
   // given that limit and used all of it (PGMO section 5: 8 MiB).
   std::optional<std::size_t> convolution_workspace_bytes = {};
-  // As Chainer 3: a relu is an op of its own, not a part of the op before it, and an LSTM copies
+  // Chainer 3's: a relu is an op of its own, not a part of the op before it, and an LSTM copies
   // its weights into one buffer in each call, as cuDNN wants them.
   bool chainer_ops = false;
 

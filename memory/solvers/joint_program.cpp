@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kName = "olla-joint";
 // Addresses of 2^16 units, too, are off by less than half a unit: 2^16 × 1e-7 = 0.007.
 constexpr OrderModelLimits kLimits{.ops = 64, .units = 1 << 16};
-// Without a time limit: 8 ops get some 16,000 nodes, 20 ops 2,500, which takes a minute or two.
+// Nodes for a search without a time limit: 16,000 for 8 ops, 2,500 for 20, in a minute or two.
 constexpr std::size_t kNodesTimesSquaredOps = 1'000'000;
 constexpr double kShareForSearch = 0.25;  // of the time
 

@@ -104,7 +104,7 @@ std::vector<Strategy> strategies_of(DryRun& program, const DryRunOptions& option
     DryRunOptions again = options;
     again.step.recompute = kShownRecompute;
     const StepGraph recomputed = dry_run(again).step.graph;
-    // Without chains to recompute, the row would repeat "both".
+    // The row would repeat "both" if there were no chains to recompute.
     if (recomputed.ops.size() > graph.ops.size()) {
       rows.push_back(strategy("recompute 4", recomputed, kBoth, planner));
     }

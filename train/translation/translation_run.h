@@ -120,7 +120,7 @@ class TranslationRun final : public ModelRun {
   Tensor loss_of(std::size_t number) override {
     return translation_loss(context, model, batch(number));
   }
-  // With translate_words, returns the mean number of the answers' words instead of a loss.
+  // Returns the mean number of the answers' words instead of a loss if translate_words is set.
   float inference_step() override;
   ShapeKey shape_key() const override;
   std::size_t input_bytes() const override;

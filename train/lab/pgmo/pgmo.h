@@ -49,7 +49,7 @@ struct PgmoMemory {
   // Peak taken from the device, including resident memory: without reuse inside a step; with the
   // pool of Chainer up to 1.24; with that of Chainer 3.
   std::uint64_t network_wise_bytes = 0, exact_pool_bytes = 0, pool_bytes = 0;
-  // Without resident memory, for the longest mini-batch if they differ: the peak of the heuristic.
+  // The heuristic's peak without resident memory, for the longest mini-batch if they differ.
   std::uint64_t heuristic_bytes = 0;
   std::optional<PgmoMiniBatches> mini_batches = {};  // seq2seq only
 
@@ -82,7 +82,7 @@ struct PgmoRow {
   bool proved_optimal = false;        // that plan
   std::size_t blocks = 0;
   double heuristic_seconds = 0;  // median
-  // Of the paper's program, on the two instances that the paper gave to CPLEX for an hour.
+  // CBC's report on the paper's program, for the two instances that the paper gave to CPLEX.
   std::optional<SolverReport> mip = {};
 };
 
@@ -102,7 +102,7 @@ struct PgmoFigure {
   std::string note = {};  // why the two may differ
 };
 
-// How many times AlexNet's bytes Inception-ResNet takes in training, both under one allocator.
+// Inception-ResNet's bytes in training, in multiples of AlexNet's, both under one allocator.
 struct PgmoRatio {
   std::int64_t batch_size = 0;
   std::string allocator;

@@ -158,7 +158,7 @@ PgmoFigure largest_saving(std::string what, const std::vector<PgmoRow>& rows,
   return figure;
 }
 
-// Of all batches and allocators, the ratio nearest to the paper's, which names neither.
+// Returns the ratio nearest to the paper's, which names neither batch nor allocator.
 PgmoFigure nearest_ratio(const std::vector<PgmoRatio>& ratios) {
   constexpr double kPaper = 12.5;
   const auto nearest = [&](double PgmoRatio::*column) {
@@ -178,7 +178,7 @@ PgmoFigure nearest_ratio(const std::vector<PgmoRatio>& ratios) {
                           ours.allocator, ours.batch_size, chainer.allocator, chainer.batch_size)};
 }
 
-// Of the rows that count, the highest speed and where it was.
+// Returns the highest speed of the rows that count, and where it was.
 PgmoFigure fastest(PgmoFigure figure, const std::vector<PgmoTime>& rows,
                    bool (*counts)(const PgmoTime&)) {
   for (const PgmoTime& row : rows) {

@@ -14,7 +14,7 @@
 
 namespace skyline {
 
-// How to run the steps of the paper's figure 3, by the device at hand.
+// Settings for the steps of the paper's figure 3, on the device at hand.
 struct PgmoMeasuring {
   std::string device = "cpu";
   std::int64_t steps =
