@@ -33,17 +33,18 @@ Trainer::Trainer(TrainOptions options, LiveParts live, Console& console)
       total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch() / step_batches())),
       leader_(live_.group),
       profiler_(profile_key(options_, decided_.decisions)) {
-  const bool lengths_differ =
-      !workload().data().lengths_name.empty() && options_.memory.allocator == kPlannedAllocator;
-  if (lengths_differ) {
+  const bool planned = options_.memory.allocator == kPlannedAllocator;
+  const bool lengths_differ = !workload().data().lengths_name.empty();
+  const bool interrupted = options_.inference_loss_every > 0;
+  if (planned && lengths_differ) {
     console.say(fmt::format("batches differ in length: planning by --policy {}",
                             policy_name(*options_.memory.policy)));
   }
   say_limit();
   run_ = workload().on(decided_.decisions, options_.memory, Mode::kTraining,
                        {.listener = [this](const SessionEvent& event) { on_session_event(event); },
-                        .record = options_.inference_loss_every > 0,
-                        .shadow_pool = lengths_differ});
+                        .record = interrupted,
+                        .shadow_pool = planned && (lengths_differ || interrupted)});
 }
 
 Trainer::~Trainer() = default;

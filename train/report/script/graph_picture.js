@@ -60,6 +60,7 @@ function graphPicture(drawing, plan) {
   drawing.names.forEach((name, op) => {
     const offset = plan.offsets[op];
     drawn.append(
+        svg('rect', {...at[op], width: 64, height: 40, rx: 6, fill: 'var(--surface)'}),
         svg('rect', {
           ...at[op], width: 64, height: 40, rx: 6, stroke: 'var(--ink)', 'fill-opacity': 0.55,
           fill: offset === null ? 'none' : fillOf(offsets.indexOf(offset))

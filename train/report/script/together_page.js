@@ -23,7 +23,7 @@ function drawCurves() {
   const chart = new CurvesChart(byId('curves'), curves, {
     looks,
     label: 'Bytes that each work has taken, over one step',
-    axis: 'parts',
+    axis: '',
     titleOf: (part) => `After ${formatPercent((part + 1) / data.live.length)} of the step`,
   });
   fillCurvesLegend(byId('curves-legend'), chart);
