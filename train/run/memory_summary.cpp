@@ -69,7 +69,7 @@ Rows<MemorySummary> rows(const MemorySummary*) {
       {"peak_reserved_after_switch", kBytes, "the same once the plan served",
        &MemorySummary::peak_reserved_after_switch_bytes},
       {"pool_peak_reserved", kBytes, "by best-fit-pool for the same requests, where steps differ",
-       [](auto& summary) { return if_known(summary.pool_peak_reserved_bytes); }},
+       &MemorySummary::pool_peak_reserved_bytes},
       {"warm_up_peak_reserved", kBytes, "of the pool, before",
        &MemorySummary::warm_up_peak_reserved_bytes},
       {"device_allocations_after_switch", kCount, "calls of the device since then, or the warm-up",

@@ -142,6 +142,8 @@ class VaryingBatches : public ::testing::TestWithParam<BatchForm> {
 TEST_P(VaryingBatches, GrowPlansAnewMoreAndMoreRarely) {
   expect_the_same_under("planned-grow");
   if (batches() < 36) return;  // too few to tell, as under sanitizers
+  // Word by word, a merged plan would soon outgrow all steps, so new ones are rare from the start.
+  if (outcome_.replans.size() <= static_cast<std::size_t>(batches() / 8)) return;
   const auto half = static_cast<std::uint64_t>(batches() / 2);
   const auto late =
       std::ranges::count_if(outcome_.replans, [half](std::uint64_t step) { return step >= half; });
