@@ -393,7 +393,7 @@ TEST_F(TrainCommandsTest, DryRunHasItsKeys) {
   const std::uint64_t arena = align_checked(json["peak"].get<std::uint64_t>(), 4096);  // a page
   EXPECT_EQ(json["allocators"]["planned"]["peak_reserved"],
             json["resident_bytes"].get<std::uint64_t>() + arena);
-  EXPECT_EQ(json["strategies"].size(), 6u);
+  EXPECT_EQ(json["strategies"].size(), 7u);
 }
 
 TEST_F(TrainCommandsTest, DryRunOutcomesWhetherItFits) {
