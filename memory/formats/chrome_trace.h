@@ -11,8 +11,8 @@ namespace skyline {
 // of requested, allocated and reserved bytes, a slice for each block that was served, and marks
 // where steps begin and where memory runs out. One tick is one microsecond.
 //
-// A slice's track (its thread) is the block's slot, so slices in a track never overlap and there are
-// as many tracks as blocks alive at once. Asks the allocator for its statistics at every event.
+// A slice's track (its thread) is the block's slot, so slices in a track never overlap and there
+// are as many tracks as blocks alive at once. Asks the allocator for its statistics at every event.
 // Streamed.
 class ChromeTraceWriter final : public ReplayObserver {
  public:

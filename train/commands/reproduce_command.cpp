@@ -15,9 +15,9 @@
 #include "train/lab/olla/olla.h"
 #include "train/lab/pgmo/pgmo.h"
 #include "train/lab/together/together.h"
-#include "train/options/train_options.h"
 #include "train/options/device_options.h"
 #include "train/options/memory_options.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
