@@ -120,7 +120,11 @@ class Arena final : public Allocator {
   // Throws PlanMismatch when the range is too small.
   void install(std::shared_ptr<const StepLayout> layout);
   // From now on, lends free bytes to requests that leave the plan.
-  void lend_beside_plan() noexcept { lends_beside_plan_ = true; }
+  // `grows`: the arena grows where none are free, while the device has bytes.
+  void lend_beside_plan(bool grows) noexcept {
+    lends_beside_plan_ = true;
+    grows_ = grows;
+  }
   // Finishes the log of the step that ended: blocks alive now outlived it. Implied by begin_step().
   void settle();
   // The log of the running step, or of the last one; complete after settle().
@@ -171,6 +175,7 @@ class Arena final : public Allocator {
                            std::size_t observation = ArenaFallback::kNotObserved);
   std::optional<Extent> lend(std::size_t bytes, const ArenaFallback::Owner& owner);
   void list(RequestIndex request, const ByteRange& place);
+  void grow_for(std::size_t bytes);
   bool find_place(const Tag& tag);
   ByteRange planned_place(const StepSlot& slot) const noexcept;
 
@@ -194,7 +199,7 @@ class Arena final : public Allocator {
   std::unique_ptr<Range> range_;
   std::size_t shift_bytes_ = 0;  // from the range's base to base_
   ArenaFallback unplanned_;
-  bool lends_beside_plan_ = false;
+  bool lends_beside_plan_ = false, grows_ = false;
   bool lists_blocks_ = false;  // since the running step asked for bytes beside its plan
   PlannedBlocks planned_;      // the list; blocks that died since are still in it
   StepLog log_;

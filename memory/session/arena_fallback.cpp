@@ -109,6 +109,7 @@ std::optional<Extent> Arena::lend(std::size_t bytes, const ArenaFallback::Owner&
   }
   std::erase_if(planned_,
                 [this](const auto& block) { return !clock_.alive(block.second.request); });
+  if (lists_blocks_ && grows_) grow_for(align_request(bytes));
   const std::optional<std::uint64_t> offset =
       unplanned_.lend(bytes, arena_bytes(), planned_, owner);
   if (!offset) return {};
@@ -118,6 +119,19 @@ std::optional<Extent> Arena::lend(std::size_t bytes, const ArenaFallback::Owner&
 
 void Arena::list(RequestIndex request, const ByteRange& place) {
   planned_.insert_or_assign(place.offset, PlannedBlock{place.bytes, request});
+}
+
+// Commits what a block needs beyond the free bytes at the arena's end.
+void Arena::grow_for(std::size_t bytes) {
+  const std::uint64_t end = unplanned_.overdue.first_free_offset(bytes, planned_) + bytes;
+  if (end <= arena_bytes()) return;
+  try {
+    range_->commit(end);
+  } catch (const OutOfMemory&) {
+    return;  // the fallback may still have room
+  }
+  ++counts_.commits;
+  counts_.observe_reserved(reserved_bytes());
 }
 
 // Advances to the plan's request that serves this one; false when there is none.

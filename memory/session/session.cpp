@@ -106,7 +106,9 @@ Session::Session(Device& device, SessionOptions options)
   require(options_.plan.alignment > 0 && options_.plan.alignment % kAlignmentBytes == 0,
           "got alignment " + std::to_string(options_.plan.alignment) + ", expected a multiple of " +
               std::to_string(kAlignmentBytes));
-  if (options_.policy != ShapePolicy::kPerShape) arena_.lend_beside_plan();
+  if (options_.policy == ShapePolicy::kPerShape) return;
+  arena_.lend_beside_plan(options_.matching == Matching::kByTag &&
+                          options_.fallback_limit_bytes == std::numeric_limits<std::size_t>::max());
 }
 
 Session::~Session() = default;

@@ -56,7 +56,7 @@ TEST_F(ArenaTest, RequestsBeyondThePlanGoToTheFallback) {
 }
 
 TEST_F(ArenaTest, LendsFreeBytesBesideThePlanOnceStepsAreKnownToDiffer) {
-  arena_.lend_beside_plan();
+  arena_.lend_beside_plan(false);
   install(kThree);
   const auto hot = hot_step();
   arena_.begin_step(0);
@@ -81,7 +81,7 @@ TEST_F(ArenaTest, LendsFreeBytesBesideThePlanOnceStepsAreKnownToDiffer) {
 
 // The second request is larger than planned and gets bytes that the plan gives to the third.
 TEST_F(ArenaTest, APlannedRequestYieldsToALentBlock) {
-  arena_.lend_beside_plan();
+  arena_.lend_beside_plan(false);
   install({{.bytes = 1000, .needed_until = 1, .release_order = 0},
            {.bytes = 1000, .needed_until = 2, .release_order = 1},
            {.bytes = 3000, .needed_until = 3, .release_order = 2}});
@@ -92,6 +92,24 @@ TEST_F(ArenaTest, APlannedRequestYieldsToALentBlock) {
   Block third = arena_.allocate(3000);
   EXPECT_EQ(arena_.fallback_requests(), 1u);
   EXPECT_EQ(seen().back().kind, Deviation::kOverlapsOverdue);
+}
+
+TEST_F(ArenaTest, MayGrowForABlockBesideThePlan) {
+  arena_.lend_beside_plan(true);
+  install(kThree);
+  const auto hot = hot_step();
+  arena_.begin_step(0);
+  Block a = arena_.allocate(1000), b = arena_.allocate(1000);
+  Block larger = arena_.allocate(10 * kMiB);
+  EXPECT_EQ(larger.address(), std::max(hot[0], hot[1]) + 1024) << "behind the plan's blocks";
+  EXPECT_EQ(arena_.arena_bytes(), 10 * kMiB + 4096);
+  EXPECT_THROW(arena_.allocate(60 * kMiB), OutOfMemory);
+  EXPECT_EQ(arena_.fallback_requests(), 0u);
+  larger.reset();
+  b.reset();
+  a.reset();
+  arena_.end_step();
+  EXPECT_EQ(hot_step(), hot);
 }
 
 TEST_F(ArenaTest, ALargerRequestGoesToTheFallbackAndItsSlotStaysUnused) {
