@@ -1,5 +1,6 @@
 #include "train/lab/compared_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,8 +11,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Steps per turn of an allocator: enough to warm the caches.
-constexpr std::int64_t kTurn = 10;
+// Steps per turn of an allocator: enough to warm the caches, but each takes four turns or more.
+std::int64_t steps_per_turn(std::int64_t steps) {
+  return std::clamp<std::int64_t>(steps / 4, 1, 10);
+}
 
 }  // namespace
 
@@ -82,9 +85,10 @@ std::vector<std::unique_ptr<TimedRun>> run_in_turns(const TimedRun::Program& pro
   for (const std::string& name : allocators) {
     runs.push_back(std::make_unique<TimedRun>(program, name));
   }
+  const std::int64_t turn = steps_per_turn(program.rate.total_steps);
   while (!std::ranges::all_of(runs, [](const auto& run) { return run->done(); })) {
     for (const auto& run : runs) {
-      for (std::int64_t i = 0; i < kTurn && !run->done(); ++i) run->step();
+      for (std::int64_t i = 0; i < turn && !run->done(); ++i) run->step();
     }
   }
   return runs;
