@@ -236,11 +236,10 @@ void Session::learn_deviations(SessionShape& shape) {
 bool Session::outgrows(SessionShape& shape, const StepRecording& recording) const {
   constexpr std::uint64_t kShare = 8;
   shape.most_bytes = std::max<std::uint64_t>(shape.most_bytes, arena_.step_bytes());
-  if (options_.policy != ShapePolicy::kGrow || options_.matching == Matching::kByPosition) {
-    return false;
-  }
-  return lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
-         shape.most_bytes + shape.most_bytes / kShare;
+  if (options_.policy != ShapePolicy::kGrow) return false;
+  return options_.matching == Matching::kByTag &&
+         lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
+             shape.most_bytes + shape.most_bytes / kShare;
 }
 
 // True when the step's requests match by tag from now on, so that their positions mean nothing.

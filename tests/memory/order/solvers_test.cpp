@@ -261,7 +261,7 @@ TEST(JointProgram, ReachesTwentyOps) {
         order_and_place(graph, "olla-joint", {.time_limit_seconds = 60}, all_order_algorithms());
     ASSERT_TRUE(placed.jointly_optimal()) << "seed " << seed;
   }
-  if (runs_all_cases()) EXPECT_GT(of_twenty, 5);
+  EXPECT_GT(of_twenty, runs_all_cases() ? 5 : -1);
 }
 
 TEST(JointProgram, EndsAtTheTimeLimit) {
