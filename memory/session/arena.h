@@ -77,9 +77,9 @@ struct ArenaCounters {
 // Under a plan whose requests are matched by tag, a step may leave requests out: the clock passes
 // them as if they had been made and freed.
 //
-// Where steps are known to differ, the arena lends free bytes before the fallback is asked, so that
-// a step that leaves its plan is not paid twice. A lent block that outlives its step keeps its
-// bytes of the arena; where steps should be alike, the fallback is therefore asked at once.
+// The arena lends free bytes before the fallback is asked if steps are known to differ, so that a
+// step that leaves its plan is not paid twice. A lent block that outlives its step keeps its bytes
+// of the arena; if steps should be alike, the fallback is therefore asked at once.
 //
 // A log keeps what a step did outside of its plan; a session plans anew from it.
 //

@@ -1,5 +1,5 @@
-// What an arena needs where its plan fails: the blocks that outlive it, its free bytes, other
-// pools.
+// The parts that serve an arena's requests outside of its plan: blocks that outlive it, free bytes,
+// other pools.
 #pragma once
 
 #include <cassert>

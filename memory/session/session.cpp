@@ -25,8 +25,7 @@ void require(bool holds, const std::string& problem) {
 }
 
 bool known_planner(PlannerTable table, const std::string& name) {
-  return std::any_of(table.begin(), table.end(),
-                     [&](const PlannerEntry& entry) { return entry.name == name; });
+  return std::ranges::find(table, name, &PlannerEntry::name) != table.end();
 }
 
 // plan() validates its plans; a caller's planner is validated here.

@@ -61,8 +61,9 @@ struct SessionOptions {
 //   warm-up    the pool serves the requests, and the step is recorded
 //   switch     before the next step: plan the recording, return the pool's cache, commit the arena
 //   planned    request k returns base + offset[k]; the pool keeps resident memory
-//   deviation  the fallback pool serves it; it is logged and merged into the recording, which is
-//              planned again before the next step, or in the background
+//   deviation  free bytes of the arena (if steps are known to differ) or the fallback pool serve
+//              it; it is logged and merged into the recording, which is planned again before the
+//              next step, or in the background
 //
 // Three forms carry a step from observation to addresses:
 //

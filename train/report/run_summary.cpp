@@ -25,7 +25,8 @@ std::uint64_t replayed_bytes(const RunSummary& summary, std::string_view allocat
          replay_trace(summary.trace, allocator).statistics.peak_reserved_bytes;
 }
 
-// Where steps differ, the pool's peak in the warm-up is that of other steps than the run's.
+// Returns the peak of the pool for the run's steps. The warm-up's peak tells it only if all steps
+// are alike.
 std::uint64_t pool_bytes(const RunSummary& summary) {
   if (summary.memory.pool_peak_reserved_bytes) return *summary.memory.pool_peak_reserved_bytes;
   const auto& warm_up = summary.memory.warm_up_peak_reserved_bytes;

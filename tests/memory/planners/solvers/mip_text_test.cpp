@@ -1,4 +1,4 @@
-// What `plan --write-lp` writes, read back by CBC.
+// CBC reads back the files of `plan --write-lp`.
 #include <coin/Cbc_C_Interface.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
