@@ -96,9 +96,13 @@ DryRunRequest question_of(const DryRunArguments& arguments, const LiveParts& liv
   DryRunRequest question{.program = program_of(arguments, live),
                          .allocators = {},
                          .device_memory_bytes = arguments.device_memory_bytes,
+                         .machine = {},
                          .planner = arguments.planner,
                          .hold = arguments.hold,
                          .commit_bytes = commit_bytes};
+  if (arguments.device == "cpu" && !arguments.device_memory_bytes) {
+    question.machine = machine_memory();
+  }
   if (arguments.has_budget() || arguments.lanes > 0 || arguments.ranks > 0) {
     question.seconds = seconds_of(arguments);
   }
@@ -131,9 +135,6 @@ DryRunAnswer answer_to(const DryRunArguments& arguments, const LiveParts& live) 
   if (arguments.ranks > 0) {
     found.ranks = rank_answer(question.program, seconds, static_cast<std::size_t>(arguments.ranks),
                               arguments.link.link());
-  }
-  if (arguments.device == "cpu" && !arguments.device_memory_bytes) {
-    found.step.machine = machine_memory();
   }
   return found;
 }
@@ -174,24 +175,6 @@ void write_files(const DryRunArguments& arguments, const DryRunAnswer& answered)
   }
 }
 
-// "this machine leaves a step 227 MiB (memory.max of cgroup /jobs): planned, bfc fit".
-std::string machine_text(const DryRunResult& answered) {
-  if (!answered.machine) return {};
-  const MachineMemory& machine = *answered.machine;
-  std::vector<std::string> fitting;
-  for (const AllocatorAnswer& row : answered.allocators) {
-    if (row.unlimited.fits && row.unlimited.peak_reserved_bytes <= machine.bytes) {
-      fitting.push_back(row.unlimited.allocator);
-    }
-  }
-  const bool all = fitting.size() == answered.allocators.size();
-  return fmt::format("this machine leaves {} ({}): {}\n", format_bytes(machine.bytes),
-                     machine.limit ? machine.limit->name : "physical memory",
-                     all               ? "the step fits under each allocator"
-                     : fitting.empty() ? "the step does not fit"
-                                       : fmt::format("it fits under {}", fmt::join(fitting, ", ")));
-}
-
 CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given(list, arguments.model.model);
   for (std::string& name : arguments.allocators) name = canonical_allocator_name(name);
@@ -210,8 +193,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   write_files(arguments, answered);
   return told(answered, dry_run_text(answered.step) +
                             (answered.lanes ? "\n" + answered.lanes->text() : "") +
-                            (answered.ranks ? "\n" + answered.ranks->text() : "") +
-                            machine_text(answered.step));
+                            (answered.ranks ? "\n" + answered.ranks->text() : ""));
 }
 
 }  // namespace

@@ -160,13 +160,23 @@ TEST_F(MemoryLimitsTest, CompareTrainsWithinACapacityThatADryRunFits) {
 
 TEST_F(MemoryLimitsTest, ADryRunSaysWhetherTheStepFitsThisMachine) {
   const Outcome small = skyline_program({"dry-run", "--model", "lenet"});
+  EXPECT_NE(small.output.find("\nfits       yes: planned takes "), std::string::npos)
+      << small.output;
   EXPECT_NE(small.output.find("this machine leaves "), std::string::npos);
-  EXPECT_NE(small.output.find("the step fits under each allocator"), std::string::npos);
+  const auto largest = skyline_program({"dry-run", "--model", "resnet20", "--allocators", "planned",
+                                        "--batch-size", "1000000", "--json"})
+                           .json();
+  EXPECT_GT(largest["machine_batch"], 0);
+  EXPECT_LT(largest["machine_batch"], 1'000'000);
   const Outcome large =
       skyline_program({"dry-run", "--model", "resnet20", "--batch-size", "1000000"});
-  EXPECT_NE(large.output.find("the step does not fit"), std::string::npos) << large.output;
+  EXPECT_NE(large.output.find("\nfits       no: planned takes "), std::string::npos)
+      << large.output;
   const Outcome given = skyline_program({"dry-run", "--model", "lenet", "--device-memory", "1GiB"});
   EXPECT_EQ(given.output.find("this machine"), std::string::npos) << "another device was asked for";
+  EXPECT_NE(given.output.find("the device has 1 GiB;\n           the largest batch that fits is "),
+            std::string::npos)
+      << given.output;
 }
 
 TEST_F(MemoryLimitsTest, EvaluateReportsItsProcess) {

@@ -228,8 +228,12 @@ BytesByName single_images(const DryRunResult& answer) {
   return bytes;
 }
 
-std::string limit_name(const MachineMemory& machine) {
-  return machine.limit ? machine.limit->name : "physical memory";
+// A figure of this machine, where the question names it.
+template <typename Figure>
+auto of_machine(Figure figure) {
+  return [figure](const DryRunResult& answer) {
+    return of(&DryRunRequest::machine, figure)(answer.question);
+  };
 }
 
 IfKnown<Value> allocator_options_of(const DryRunResult& answer) {
@@ -261,6 +265,17 @@ Rows<SlowerBatch> rows(const SlowerBatch*) {
        [](auto& slower) { return slower.step.recomputed; }}};
 }
 
+const AllocatorAnswer* least_allocator(const DryRunResult& answer) {
+  const AllocatorAnswer* least = nullptr;
+  for (const AllocatorAnswer& row : answer.allocators) {
+    if (!row.unlimited.fits) continue;
+    const bool less = least == nullptr ||
+                      row.unlimited.peak_reserved_bytes <= least->unlimited.peak_reserved_bytes;
+    if (less) least = &row;
+  }
+  return least;
+}
+
 DryRunResult answer(const DryRunRequest& asked) {
   const auto started = std::chrono::steady_clock::now();
   DryRunResult answer{.question = asked};
@@ -283,6 +298,12 @@ DryRunResult answer(const DryRunRequest& asked) {
     answer.largest =
         largest_batches(question.program, *question.device_memory_bytes, question.allocators);
     if (nothing_fits(*answer.largest)) add_way_out(program, answer);
+  }
+  if (const AllocatorAnswer* least = least_allocator(answer); question.machine && least) {
+    const std::ptrdiff_t row = least - answer.allocators.data();
+    answer.machine_batch = largest_batches(question.program, question.machine->bytes,
+                                           {question.allocators[static_cast<std::size_t>(row)]})
+                               .allocators.front();
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
   answer.seconds = elapsed.count();
@@ -365,9 +386,10 @@ Rows<DryRunResult> rows(const DryRunResult*) {
       {"largest_inference_batch", kCount, "if no batch fits: the largest that infers",
        [](auto& result) { return if_known(result.inference_batch); }},
       {"machine_memory", kBytes, "that this machine leaves",
-       if_known(of(&DryRunResult::machine, &MachineMemory::bytes))},
-      {"machine_limit", "the machine's tightest limit",
-       if_known(of(&DryRunResult::machine, limit_name))},
+       if_known(of_machine(&MachineMemory::bytes))},
+      {"machine_limit", "the machine's tightest limit", if_known(of_machine(limit_of))},
+      {"machine_batch", kCount, "the largest that this machine fits, under the least allocator",
+       if_known(of(&DryRunResult::machine_batch, &LargestBatch::batch_size))},
       {"seconds", kSeconds, "of the command", &DryRunResult::seconds}};
 }
 

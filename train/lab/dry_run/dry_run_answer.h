@@ -15,11 +15,17 @@
 
 namespace skyline {
 
+// The name of what limits a machine.
+inline std::string limit_of(const MachineMemory& machine) {
+  return machine.limit ? machine.limit->name : "physical memory";
+}
+
 // The question to a dry run.
 struct DryRunRequest {
   DryRunOptions program;
   std::vector<ReplayChoice> allocators;  // must have no capacity
   std::optional<std::uint64_t> device_memory_bytes = {};
+  std::optional<MachineMemory> machine = {};  // instead: what this machine leaves to the step
   std::string planner{kDefaultPlanner};
   std::string hold;  // a layer whose output the user holds to the end of the step; empty: none
   std::size_t commit_bytes = kCommitBytes;  // of the device's arenas
@@ -75,10 +81,13 @@ struct DryRunResult {
   // limit, and the largest inference batch that fits when planned.
   std::vector<AllocatorUse> single_image;
   std::optional<std::int64_t> inference_batch;
-  // The bytes that this machine leaves to the step, for `cpu` without device_memory_bytes.
-  std::optional<MachineMemory> machine;
+  // With question.machine: the largest batch that fits under the allocator that takes the least.
+  std::optional<LargestBatch> machine_batch;
   double seconds = 0;  // total
 };
+
+// The allocator that takes the least for the step on a device without limit; null: none serves it.
+const AllocatorAnswer* least_allocator(const DryRunResult& answer);
 
 // Throws ShapeError, and what planners throw.
 DryRunResult answer(const DryRunRequest& question);

@@ -57,35 +57,6 @@ std::string resident_text(const DryRunResult& answer) {
   return text + "\n";
 }
 
-std::string head(const DryRunResult& answer) {
-  const DryRunRequest& question = answer.question;
-  const Plan& plan = answer.plan;
-  const bool training = question.program.mode == Mode::kTraining;
-  std::string text =
-      fmt::format("{} at batch {}, {}: {} parameters\n", question.program.model,
-                  batch_text(question.program.batch_size, question.program.step.micro_batches),
-                  training ? "training" : "inference", format_count(answer.facts.parameters));
-  text += resident_text(answer);
-  text += fmt::format("one step   {} planned for {} requests by {},\n           {}\n",
-                      format_bytes(plan.peak), format_count(std::ssize(answer.facts.trace.blocks)),
-                      plan.planner, gap_sentence(plan));
-  const Emulation& emulate = question.program.emulate;
-  if (emulate.convolution_workspace_bytes) {
-    text += fmt::format("           every convolution asks for {} of workspace\n",
-                        format_bytes(*emulate.convolution_workspace_bytes));
-  }
-  if (emulate.chainer_ops) text += "           ops and their memory as in Chainer 3\n";
-  if (answer.held) {
-    const HeldOutput& held = *answer.held;
-    text += fmt::format(
-        "held       the output of {} ({}) keeps {} for the whole step,\n"
-        "           which is then planned in {}\n",
-        held.layer, held.op, format_bytes(held.bytes), format_bytes(held.plan.peak));
-  }
-  if (answer.budget) text += answer.budget->text() + "\n";
-  return text + answer.order.text() + "\n";
-}
-
 // --- budgets ---
 
 std::string budgets_text(const DryRunResult& answer) {
@@ -213,22 +184,42 @@ std::string too_large_text(const DryRunResult& answer) {
   std::string text = fmt::format("not even one {} fits {}", item_of(answer),
                                  format_bytes(*answer.question.device_memory_bytes));
   if (least != nullptr) {
-    text += fmt::format(": it needs {} under {},\n{} of it resident",
+    text += fmt::format(";\n           it needs {} under {}, {} of it resident",
                         format_bytes(least->peak_reserved_bytes), least->allocator,
                         format_bytes(answer.facts.resident_bytes));
   }
   if (answer.inference_batch) {
-    text += *answer.inference_batch > 0 ? fmt::format("; inference fits up to batch {}",
+    text += *answer.inference_batch > 0 ? fmt::format(";\n           inference fits up to batch {}",
                                                       format_count(*answer.inference_batch))
-                                        : std::string("; nor does inference");
+                                        : std::string(";\n           nor does inference");
   }
   return text + "\n";
 }
 
+// The first answer: whether the step fits, and with which batch.
+std::string fits_text(const DryRunResult& answer) {
+  if (!answer.single_image.empty()) return "fits       no: " + too_large_text(answer);
+  const AllocatorAnswer* const least = least_allocator(answer);
+  if (least == nullptr || (!answer.machine_batch && !answer.largest)) return {};
+  const std::optional<MachineMemory>& machine = answer.question.machine;
+  const std::uint64_t needed = least->unlimited.peak_reserved_bytes;
+  const bool fits = least->on_device ? least->on_device->fits : needed <= machine->bytes;
+  const LargestBatch& batch =
+      machine
+          ? *answer.machine_batch
+          : answer.largest->allocators[static_cast<std::size_t>(least - answer.allocators.data())];
+  return fmt::format("fits       {}: {} takes {}, {}the largest batch that fits is {}\n",
+                     fits ? "yes" : "no", least->unlimited.allocator, format_bytes(needed),
+                     machine ? fmt::format("this machine leaves {}\n           ({}); ",
+                                           format_bytes(machine->bytes), limit_of(*machine))
+                             : fmt::format("the device has {};\n           ",
+                                           format_bytes(*answer.question.device_memory_bytes)),
+                     largest_text(batch));
+}
+
 std::string device_text(const DryRunResult& answer) {
-  if (!answer.largest) return {};
+  if (!answer.largest || !answer.single_image.empty()) return {};
   const LargestBatches& largest = *answer.largest;
-  if (!answer.single_image.empty()) return too_large_text(answer);
   std::string text = fmt::format("largest batch: of {} sizes run, the largest served; ",
                                  format_count(largest.sizes_run));
   if (largest.at_limit) {
@@ -258,6 +249,35 @@ std::string strategies_text(const DryRunResult& answer) {
   return table.str();
 }
 
+std::string head(const DryRunResult& answer) {
+  const DryRunRequest& question = answer.question;
+  const Plan& plan = answer.plan;
+  const bool training = question.program.mode == Mode::kTraining;
+  std::string text =
+      fmt::format("{} at batch {}, {}: {} parameters\n", question.program.model,
+                  batch_text(question.program.batch_size, question.program.step.micro_batches),
+                  training ? "training" : "inference", format_count(answer.facts.parameters));
+  text += fits_text(answer) + slower_text(answer) + resident_text(answer);
+  text += fmt::format("one step   {} planned for {} requests by {},\n           {}\n",
+                      format_bytes(plan.peak), format_count(std::ssize(answer.facts.trace.blocks)),
+                      plan.planner, gap_sentence(plan));
+  const Emulation& emulate = question.program.emulate;
+  if (emulate.convolution_workspace_bytes) {
+    text += fmt::format("           every convolution asks for {} of workspace\n",
+                        format_bytes(*emulate.convolution_workspace_bytes));
+  }
+  if (emulate.chainer_ops) text += "           ops and their memory as in Chainer 3\n";
+  if (answer.held) {
+    const HeldOutput& held = *answer.held;
+    text += fmt::format(
+        "held       the output of {} ({}) keeps {} for the whole step,\n"
+        "           which is then planned in {}\n",
+        held.layer, held.op, format_bytes(held.bytes), format_bytes(held.plan.peak));
+  }
+  if (answer.budget) text += answer.budget->text() + "\n";
+  return text + answer.order.text() + "\n";
+}
+
 }  // namespace
 
 std::string gap_sentence(const Plan& plan) {
@@ -269,8 +289,8 @@ std::string gap_sentence(const Plan& plan) {
 
 std::string dry_run_text(const DryRunResult& answer) {
   return head(answer) + categories_text(answer) + "\n" + layers_text(answer) + "\n" +
-         budgets_text(answer) + allocators_text(answer) + device_text(answer) +
-         slower_text(answer) + "\n" + strategies_text(answer);
+         budgets_text(answer) + allocators_text(answer) + device_text(answer) + "\n" +
+         strategies_text(answer);
 }
 
 }  // namespace skyline
