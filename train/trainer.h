@@ -98,6 +98,7 @@ class Trainer {
   void on_session_event(const SessionEvent& event);
   double mean_loss() const;
   std::string evaluation_text() const;
+  std::string outcome_text(double loss) const;
   nlohmann::ordered_json metric(const std::string& name) const;
   // Adds the step's graph, its order and its story.
   void add_order(RunSummary& summary, const DryRunFacts& step);

@@ -179,7 +179,7 @@ namespace {
 std::string order_text(const OrderView& order) {
   const bool least = order.peak() == order.lower_bound && !order.forward_as_written;
   return fmt::format(
-      "order {}: {} at most, {} as written; moving forward ops, too, would save {}{}\n",
+      "order {}: {} at most, {} as written;\nmoving forward ops, too, would save {}{}\n",
       order.algorithm, format_bytes(order.peak()), format_bytes(order.program()),
       format_bytes(order.forward_saves()), least ? ", proved" : " in the best order found");
 }
@@ -191,6 +191,21 @@ void Trainer::add_order(RunSummary& summary, const DryRunFacts& step) {
                                 options_.step.in_place, run_->resident_bytes());
   summary.order = step_order_view(step, options_.step);
   summary.story = model_story(step.step, summary.trace, options_);
+}
+
+// The outcome of the training, and the commands that go on from it.
+std::string Trainer::outcome_text(double loss) const {
+  const std::string run = directory_->path().string();
+  std::string text =
+      fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\nnext: ", position_.step,
+                  format_duration(seconds_), loss, evaluation_text(), log_->words().text(), run);
+  for (std::string use : workload().data().uses) {
+    text += "skyline " + use.replace(use.find("RUN"), 3, run) + "\n      ";
+  }
+  return text + fmt::format(
+                    "skyline train --resume {} --{} N\n"
+                    "      {}/report.html in a browser; report.html#learning begins with losses\n",
+                    run, options_.steps ? "steps" : "epochs", run);
 }
 
 CommandResult Trainer::result(int exit_code) {
@@ -239,7 +254,7 @@ CommandResult Trainer::result(int exit_code) {
   CommandResult result;
   result.exit_code = exit_code;
   RunFigures figures = result_figures(loss, exit_code != 0);
-  result.text = summary_text(summary, console_.facts().width);
+  result.text = outcome_text(loss) + "\n" + summary_text(summary, console_.facts().width);
   figures.trace_recorded = is_longest && options_.memory.policy != ShapePolicy::kUpperBound;
   figures.order = summary.order;
   figures.ranks = ranks;
@@ -250,9 +265,7 @@ CommandResult Trainer::result(int exit_code) {
   if (summary.order) result.text += order_text(*summary.order);
   result.text += results_text(figures.of_data);
   result.json = json_text(value_of(figures));
-  result.text += fmt::format("{} steps in {}, loss {:.4f}{}{}; run folder {}\n", position_.step,
-                             format_duration(seconds_), loss, evaluation, log_->words().text(),
-                             directory_->path().string());
+  if (options_.verbose) result.text += "\n" + process_text(*process_);
   result.text += fmt::format("data wait: {:.3f} s (first batch), {:.3f} s (rest)\n",
                              log_->first_wait_seconds(), log_->later_wait_seconds());
   if (ranks && options_.memory.device == "cpu") {

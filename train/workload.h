@@ -32,6 +32,7 @@ struct DataFacts {
   std::vector<Metric> metrics;  // all that an evaluation may report, in order
   // The meaning of BatchFacts::lengths: "longest sentence, in words". Empty: there are none.
   std::string lengths_name;
+  std::vector<std::string> uses;  // commands that use the trained network: "predict RUN FILE.jpg"
 };
 
 // A training task: data, a network and an optimizer. There are two, images and text. Runs of one

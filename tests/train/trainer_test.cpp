@@ -192,7 +192,9 @@ TEST_F(TrainerTest, NothingIsTakenFromTheDeviceAfterTheSwitch) {
 }
 
 TEST_F(TrainerTest, ShowsTheResidentSetAndItsParts) {
-  const CommandResult result = train(small_options(), "run");
+  TrainOptions options = small_options();
+  options.verbose = true;
+  const CommandResult result = train(options, "run");
   const Json json = parsed_in_order(result.json);
   const Json& process = json["process"];
   EXPECT_GT(process["resident_set"], process["reserved"]) << "the program is resident, too";
@@ -214,6 +216,22 @@ TEST_F(TrainerTest, ShowsTheResidentSetAndItsParts) {
     EXPECT_NE(result.text.find(text), std::string::npos) << text;
   }
   EXPECT_EQ(page_data(read_file(folder_ / "run" / "report.html"))["process"][1][0], "resident set");
+}
+
+TEST_F(TrainerTest, TheResultStandsFirstThenWhatToDoWithIt) {
+  const std::string text = train(small_options(), "run").text;
+  const std::string run = (folder_ / "run").string();
+  EXPECT_TRUE(text.starts_with("10 steps in ")) << text;
+  std::size_t at = text.find("; run folder " + run + "\n");
+  for (const std::string& next :
+       {"next: skyline predict " + run + " FILE.jpg\n", "skyline evaluate " + run + "\n",
+        "skyline train --resume " + run + " --epochs N\n", run + "/report.html in a browser",
+        std::string("allocator  ")}) {
+    ASSERT_NE(at, text.npos) << text;
+    at = text.find(next, at);
+  }
+  EXPECT_NE(at, text.npos) << text;
+  EXPECT_EQ(text.find("resident set"), text.npos) << "it needs --verbose";
 }
 
 TEST_F(TrainerTest, TheSwitchIsToldWithWhatItSaves) {

@@ -47,7 +47,8 @@ class ImageWorkload final : public Workload {
               .metrics = {{"top1", "test top-1", MetricKind::kShare},
                           {"top5", "test top-5", MetricKind::kShare},
                           {"test_loss", "test", MetricKind::kLoss}},
-              .lengths_name = {}};
+              .lengths_name = {},
+              .uses = {"predict RUN FILE.jpg", "evaluate RUN"}};
     for (const std::string& warning : data_.warnings) console.warn(warning);
     const bool has_budget = options.step.memory_bytes.has_value();
     if (options.memory.device == "cpu" && !has_budget) require_memory();

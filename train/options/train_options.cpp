@@ -119,6 +119,9 @@ void add_run_options(OptionList& list, TrainOptions& options) {
   list.add("--print-freq,--print-every", integer(options.print_every, 1, kMany),
            "Steps between lines of progress (default: 1, 2, 4, … 30 seconds)",
            kNeutral | kMayBeAbsent);
+  list.add("--verbose", flag(options.verbose),
+           "Print the table of the process at the end, too: what the system counts",
+           kNeutral | kMayBeAbsent);
   list.add("--inference-loss-every", integer(options.inference_loss_every, 0, kMany),
            "Every N steps, compute the loss of the step's batch in inference mode, too (0: never). "
            "The step is interrupted for it, so its plan stays (PGMO, section 4.3)",

@@ -40,6 +40,7 @@ struct TrainOptions {
   std::int64_t checkpoint_every = 0;        // steps; 0: only at the end of each epoch
   bool keep_best = false;                   // keep the checkpoint of the best evaluation as well
   std::optional<std::int64_t> print_every;  // steps; empty: by time
+  bool verbose = false;                     // the table of the process at the end, too
   std::int64_t inference_loss_every = 0;    // steps; 0: never
 };
 

@@ -43,7 +43,7 @@ std::optional<double> gap_of(const RunSummary& summary, std::uint64_t bytes) {
 // The run's allocator, beside those that every run is compared with. All bytes include resident
 // memory.
 std::vector<ComparisonRow> allocator_rows(const RunSummary& summary) {
-  constexpr std::string_view kReplayed = "the recorded step, replayed";
+  constexpr std::string_view kReplayed = "replayed";
   const MemorySummary& memory = summary.memory;
   std::vector<ComparisonRow> rows;
   const auto add = [&](std::string_view name, std::string_view how, std::uint64_t bytes) {
@@ -78,8 +78,9 @@ std::vector<ComparisonRow> allocator_rows(const RunSummary& summary) {
 std::string session_text(const SessionStatistics& session, const StepsChart& steps) {
   if (steps.lines.empty() && session.deviations + session.interrupted_requests == 0) return {};
   std::string text = fmt::format(
-      "{} of {} steps had a plan, {} left it in {} requests; {} re-plans, {:.1f} ms of planning, "
-      "{:.1f} ms of waiting for plans; at most {} outside of the plan\n",
+      "{} of {} steps had a plan, {} left it in {} requests;\n"
+      "{} re-plans, {:.1f} ms of planning, {:.1f} ms of waiting for plans;\n"
+      "at most {} outside of the plan\n",
       session.planned_steps, session.steps, session.deviating_steps, session.deviations,
       session.replans, 1e3 * session.planning_seconds, 1e3 * session.stalled_seconds,
       format_bytes(session.peak_fallback_bytes));
@@ -105,29 +106,28 @@ std::string render(const T& write) {
 std::string summary_text(const RunSummary& summary, int width) {
   const MemorySummary& memory = summary.memory;
   const std::vector<ComparisonRow> rows = allocator_rows(summary);
-  Table table("<allocator | reserved peak | after the switch | resident | gap | <how");
+  Table table("<allocator | reserved peak | after the switch | gap | <how");
   const auto size = [](const std::optional<std::uint64_t>& bytes) {
     return bytes ? format_bytes(*bytes) : std::string();
   };
   for (const ComparisonRow& row : rows) {
     table.add_row({row.allocator, size(row.peak_reserved_bytes),
-                   size(row.peak_reserved_after_switch_bytes), size(row.resident_bytes),
-                   row.gap ? percent(*row.gap) : "", row.how});
+                   size(row.peak_reserved_after_switch_bytes), row.gap ? percent(*row.gap) : "",
+                   row.how});
   }
   std::string text = table.str();
   text += fmt::format(
-      "resident memory apart, the lower bound of a step is {} in {} requests; plan of {}: {}, gap "
-      "{}{}\n",
-      format_bytes(summary.plan.lower_bound), summary.trace.size(), summary.plan.planner,
-      format_bytes(summary.plan.peak), percent(summary.plan.gap()),
-      summary.plan.proved_optimal ? ", proved optimal" : "");
+      "{} of each is resident; a step makes {} requests that need {}\n"
+      "at least; {} plans them in {}, gap {}{}\n",
+      format_bytes(memory.resident_bytes), summary.trace.size(),
+      format_bytes(summary.plan.lower_bound), summary.plan.planner, format_bytes(summary.plan.peak),
+      percent(summary.plan.gap()), summary.plan.proved_optimal ? ", proved optimal" : "");
   if (memory.blocks) {
-    text += fmt::format("against the pool, the plan {}; {} device allocations after the switch\n",
+    text += fmt::format("against the pool, the plan {};\n{} device allocations after the switch\n",
                         saving_sentence(pool_bytes(summary), memory.steady_peak_bytes()),
                         memory.device_allocations_after_switch);
   }
   if (memory.session) text += session_text(*memory.session, summary.steps);
-  if (summary.process) text += "\n" + process_text(*summary.process);
   const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);
   return text + "\n" + plan_map(summary.trace, summary.plan, columns, kMapRows, false);
 }

@@ -18,8 +18,8 @@ struct RunSummary : ReportData {
   std::optional<double> step_seconds;  // median
 };
 
-// Returns the table of allocators, the saving in one line, the table of the process and the plan as
-// a map for a terminal of `width` columns.
+// Returns the table of allocators, the saving in one line and the plan as a map for a terminal of
+// `width` columns.
 std::string summary_text(const RunSummary& summary, int width);
 
 // Writes trace.csv, plan.csv, graph.json (unless the graph is empty) and report.html into the run

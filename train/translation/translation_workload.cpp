@@ -150,7 +150,8 @@ class TranslationWorkload final : public Workload {
                           {"exact_match", "validation exact match", MetricKind::kShare},
                           {"perplexity", "validation perplexity", MetricKind::kNumber},
                           {"validation_loss", "validation", MetricKind::kLoss}},
-              .lengths_name = "longest sentence, in words"};
+              .lengths_name = "longest sentence, in words",
+              .uses = {"translate RUN \"TEXT\""}};
   }
 
   std::vector<ReportFact> facts(Mode) const override {

@@ -104,6 +104,19 @@ TEST(ReportPage, ShowsEvaluationsBesideTheTraining) {
   }
 }
 
+TEST(ReportPage, BeginsWithLearningWhereAskedFor) {
+  const auto losses_after_step = [](const std::string& page) {
+    return page.find("<section id=\"loss-section\"") > page.find("<section id=\"step\"");
+  };
+  const std::string page = render_report(small_report());
+  const std::string memory = opened_in_browser(page);
+  if (memory.empty()) GTEST_SKIP() << kNoBrowser;
+  EXPECT_TRUE(losses_after_step(memory));
+  const std::string learning = opened_in_browser(page, "learning");
+  EXPECT_FALSE(losses_after_step(learning));
+  EXPECT_NE(learning.find("<a href=\"#learning\" aria-current="), learning.npos);
+}
+
 TEST(ReportPage, SaysWhatAPointOfALongRunStandsFor) {
   ReportData data = small_report();
   data.losses = {{"planned", StepSeries::of(std::vector<double>(100'000, 1.5))}};

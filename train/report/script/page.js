@@ -119,6 +119,16 @@ function fillStep() {
   return {step, view, memory, plan};
 }
 
+// "#learning" moves the losses up to the overview; otherwise they are the last section.
+function orderSections() {
+  const learning = location.hash === '#learning';
+  const losses = byId('loss-section');
+  if (learning) byId('overview').after(losses);
+  else losses.parentElement.append(losses);
+  for (const link of byId('first').children)
+    link.toggleAttribute('aria-current', learning === (link.hash === '#learning'));
+}
+
 if (data.blocks.length > 0) fillStep();
 fillOverview();
 if (data.order !== undefined) fillOrder(data.order, data.steps !== undefined);
@@ -127,4 +137,9 @@ if (data.comparison.length > 0)
   fillComparison(data, baselineOf(data.comparison, (row) => row.allocator));
 if (data.steps !== undefined) fillSteps(data);
 if (data.process !== undefined) fillProcess(data.process);
-if (data.losses.length > 0) fillLosses(data);
+if (data.losses.length > 0) {
+  byId('first').hidden = false;
+  orderSections();
+  addEventListener('hashchange', orderSections);
+  fillLosses(data);
+}
