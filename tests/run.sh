@@ -3,7 +3,7 @@
 #   bash tests/run.sh           release, then address + undefined-behaviour and thread sanitizers
 #   bash tests/run.sh --quick   release only
 #   bash tests/run.sh --long    all random cases and the tests of training under sanitizers, too,
-#                               with a fresh seed; for nights.
+#                               with a fresh seed, and each fuzzer for minutes; for nights.
 #                               SKYLINE_TEST_SEED=N repeats the run that printed "seed N"
 # The last line is "N passed, N failed, N skipped", summed over all builds. Exits 1 if a test failed.
 set -uo pipefail
@@ -18,6 +18,7 @@ packages+=(zsh)  # completes words
 passed=0 failed=0 skipped=0
 test_timeout=600  # seconds
 sanitized=sanitized_tests
+fuzz_seconds=0
 
 # skipped_tests FILE…: prints "NAME: REASON" for each skipped or disabled test of JUnit files.
 skipped_tests() {
@@ -85,11 +86,33 @@ test_build() {
   fi
 }
 
+# fuzz SECONDS: builds the fuzzers of all readers and runs each so long (0: not at all).
+fuzz() {
+  local program name
+  if ! { configure fuzz && build fuzz fuzzers; }; then
+    failed=$((failed + 1))
+    return
+  fi
+  (($1 > 0)) || return
+  for program in build/fuzz/tests/fuzz/*_fuzz; do
+    name=$(basename "$program" _fuzz)
+    mkdir -p "build/fuzz/new/$name"
+    say "fuzzing $name for $1 s"
+    if "$program" -max_total_time="$1" -artifact_prefix="build/fuzz/$name-" "build/fuzz/new/$name" \
+      "tests/fuzz/corpus/$name" >"build/fuzz/$name.log" 2>&1; then
+      passed=$((passed + 1))
+    else
+      tail -n 30 "build/fuzz/$name.log" >&2
+      failed=$((failed + 1))
+    fi
+  done
+}
+
 case ${1:-} in
   '' | --quick) ;;
   --long)
     export SKYLINE_TEST_LONG=1 SKYLINE_TEST_SEED=${SKYLINE_TEST_SEED:-$(date +%s)}
-    test_timeout=14400 sanitized=all_tests
+    test_timeout=14400 sanitized=all_tests fuzz_seconds=180
     ;;
   *)
     say "unknown option '$1', expected --quick or --long"
@@ -111,6 +134,7 @@ test_build release all
 if [[ ${1:-} != --quick ]]; then
   export UBSAN_OPTIONS=print_stacktrace=1
   test_build asan "$sanitized"
+  fuzz "$fuzz_seconds"
   # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets
   # one thread.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1

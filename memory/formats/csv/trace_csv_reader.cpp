@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 
-using Range = std::pair<std::uint64_t, std::uint64_t>;
+using TickRange = std::pair<std::uint64_t, std::uint64_t>;
 
 // Parses "3-9" or "3:9"; empty unless the text is two whole numbers up to 2^63 − 1.
-std::optional<Range> range_of(std::string_view text, char separator) {
-  Range range;
+std::optional<TickRange> range_of(std::string_view text, char separator) {
+  TickRange range;
   const char* const end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, range.first);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != separator) return std::nullopt;
@@ -50,7 +50,7 @@ std::string fault_of_lifetime(const TraceGap& gap, const TraceBlock& block) {
 }
 
 std::string fault_of_window(std::string_view word, const TraceBlock& block) {
-  const std::optional<Range> window = range_of(word, ':');
+  const std::optional<TickRange> window = range_of(word, ':');
   if (!window) return shown_cell(word) + ", expected bytes in use during the gap, as A:B";
   if (window->first < window->second && window->second <= block.bytes) return {};
   return fmt::format("got the bytes [{}, {}), expected bytes within the block's {}", window->first,
@@ -59,7 +59,7 @@ std::string fault_of_window(std::string_view word, const TraceBlock& block) {
 
 std::string read_gap(std::string_view word, const TraceBlock& block, bool inclusive, ReadGap& out) {
   const std::size_t at = word.find('@');
-  const std::optional<Range> ticks = range_of(word.substr(0, at), '-');
+  const std::optional<TickRange> ticks = range_of(word.substr(0, at), '-');
   const std::uint64_t last = kMaxNumber - (inclusive ? 1 : 0);
   if (!ticks || ticks->second > last) {
     return shown_cell(word) +
