@@ -204,7 +204,7 @@ std::string Trainer::outcome_text(double loss) const {
   }
   return text + fmt::format(
                     "skyline train --resume {} --{} N\n"
-                    "      {}/report.html in a browser; report.html#learning begins with losses\n",
+                    "      {}/report.html in a browser (#learning: losses first)\n",
                     run, options_.steps ? "steps" : "epochs", run);
 }
 

@@ -283,7 +283,8 @@ int run_parsed(Parser& parser, const ProgramStreams& streams, Console& console) 
   if (parser.quiet) console.be_quiet();
   const CommandResult result = command->run(console);
   console.wipe_transient();
-  print(streams, parser.json ? result.json + "\n" : result.text);
+  print(streams,
+        parser.json ? result.json + "\n" : wrapped_sentences(result.text, output_columns()));
   return result.exit_code;
 }
 

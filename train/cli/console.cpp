@@ -82,7 +82,9 @@ void Console::say(std::string_view line) {
 
 void Console::print(std::string_view line) {
   wipe_transient();
-  messages_ << line << '\n' << std::flush;
+  const auto width = static_cast<std::size_t>(facts_.width);
+  messages_ << (facts_.is_terminal ? wrapped_sentences(line, width) : std::string(line)) << '\n'
+            << std::flush;
 }
 
 void Console::warn(std::string_view line) { labelled("warning: ", kYellow, line); }

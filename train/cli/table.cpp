@@ -120,4 +120,18 @@ std::string wrapped(const std::string& text, std::size_t columns, std::string_vi
   return result;
 }
 
+std::string wrapped_sentences(std::string_view text, std::size_t columns) {
+  std::string result;
+  while (!text.empty()) {
+    const std::string line(text.substr(0, text.find('\n')));
+    const bool is_drawn = line.starts_with(' ') || line.find("  ") != line.npos;
+    result += is_drawn || display_width(line) <= columns ? line : wrapped(line, columns);
+    text.remove_prefix(std::min(line.size(), text.size()));
+    if (text.empty()) break;
+    result += '\n';
+    text.remove_prefix(1);
+  }
+  return result;
+}
+
 }  // namespace skyline

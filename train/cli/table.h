@@ -48,5 +48,8 @@ class Table {
 std::size_t display_width(std::string_view text);
 // Wraps lines at blanks and keeps the text's own line breaks. New lines begin with `indent`.
 std::string wrapped(const std::string& text, std::size_t columns, std::string_view indent = "");
+// Wraps the sentences that are longer than `columns`. Lines that begin with a blank and those of
+// tables and maps, which are made for the terminal's width, stay as they are.
+std::string wrapped_sentences(std::string_view text, std::size_t columns);
 
 }  // namespace skyline

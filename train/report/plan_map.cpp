@@ -9,12 +9,14 @@
 
 #include "memory/errors.h"
 #include "train/cli/byte_sizes.h"
+#include "train/cli/table.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::size_t kKinds = kCategoryCount + 1;  // the last is free memory
 constexpr std::size_t kFree = kCategoryCount;
+constexpr std::size_t kLabelColumns = 13;  // on the left of the map
 
 struct Look {
   std::string_view glyph;
@@ -140,15 +142,24 @@ std::string drawn_row(const Canvas& canvas, std::size_t columns, std::size_t row
   return line;
 }
 
-std::string legend(const Canvas& canvas, bool colour) {
-  std::string line;
+// Entries that do not fit into `columns` stand on another line.
+std::string legend(const Canvas& canvas, std::size_t columns, bool colour) {
+  std::string text;
+  std::size_t width = 0;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const double share = canvas.share(kind);
     if (share <= (kind == kFree ? 1e-9 : 0.0)) continue;
     const std::string figure = share < 0.005 ? "< 1" : fmt::format("{:.0f}", 100 * share);
-    line += fmt::format("   {} {} {} %", drawn(kind, colour), kind_name(kind), figure);
+    const std::string rest = fmt::format(" {} {} %", kind_name(kind), figure);
+    const std::size_t entry = 4 + display_width(rest);  // with three blanks and the glyph
+    if (width > 0 && width + entry > columns) {
+      text += '\n';
+      width = 0;
+    }
+    width += entry;
+    text += "   " + drawn(kind, colour) + rest;
   }
-  return line + "\n";
+  return text + "\n";
 }
 
 }  // namespace
@@ -173,9 +184,10 @@ std::string plan_map(const Trace& trace, const Plan& plan, int columns, int rows
   }
   map += fmt::format("{:>11} └", "");
   for (int column = 0; column < columns; ++column) map += "─";
-  map += fmt::format("\n{:>12} {:<{}}{} ticks\n", "", canvas.first(), std::max(columns - 1, 1),
-                     canvas.last());
-  return map + legend(canvas, colour);
+  const std::string first = fmt::format("{}", canvas.first());
+  map += fmt::format("\n{:>13}{} {:>{}}\n", "", first, fmt::format("{} ticks", canvas.last()),
+                     std::max(columns - static_cast<int>(first.size()) - 1, 1));
+  return map + legend(canvas, kLabelColumns + static_cast<std::size_t>(columns), colour);
 }
 
 }  // namespace skyline

@@ -68,6 +68,12 @@ TEST_F(Environment, AFileOrADumbTerminalIsNoTerminal) {
   close(ends[1]);
 }
 
+TEST(ConsoleTest, BreaksSentencesAtTheWidthOfATerminal) {
+  std::ostringstream messages;
+  Console(messages, {.is_terminal = true, .width = 12}).say("too long for a line");
+  EXPECT_EQ(messages.str(), "too long for\na line\n");
+}
+
 TEST(ConsoleTest, WritesPlainLinesWithoutATerminal) {
   std::ostringstream messages;
   Console console(messages, {});

@@ -55,5 +55,14 @@ TEST(TableTest, RefusesARowOfAnotherLength) {
   EXPECT_THROW(table.add_row({"1"}), std::logic_error);
 }
 
+TEST(WrappedSentences, BreaksSentencesAndLeavesWhatIsDrawn) {
+  EXPECT_EQ(wrapped_sentences("one two three\nfour\n", 8), "one two\nthree\nfour\n");
+  EXPECT_EQ(wrapped_sentences("no end of line", 9), "no end of\nline");
+  EXPECT_EQ(wrapped_sentences("a table  of  columns\n   a map\n", 5),
+            "a table  of  columns\n   a map\n");
+  EXPECT_EQ(wrapped_sentences("\n\nab c\n", 3), "\n\nab\nc\n");
+  EXPECT_EQ(wrapped_sentences("", 3), "");
+}
+
 }  // namespace
 }  // namespace skyline

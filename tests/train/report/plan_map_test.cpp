@@ -28,8 +28,15 @@ TEST(PlanMap, DrawsAddressesUpwardsAndTicksToTheRight) {
             "            │aaaagggg\n"
             "        0 B ┤iiiiiiii\n"
             "            └────────\n"
-            "             0      8 ticks\n"
-            "   i input 33 %   a activation 17 %   g gradient 33 %   · free 17 %\n");
+            "             0 8 ticks\n"
+            "   i input 33 %\n"
+            "   a activation 17 %\n"
+            "   g gradient 33 %\n"
+            "   · free 17 %\n");
+  EXPECT_THAT(
+      plan_map(kTrace, kPlan, 60, 3, false),
+      HasSubstr("───\n             0                                                    8 "
+                "ticks\n   i input 33 %   a activation 17 %   g gradient 33 %   · free 17 %\n"));
 }
 
 TEST(PlanMap, ShowsWhatFillsMostOfACell) {
