@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -16,11 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the text of a file. Throws DataError.
+// Returns the text of a file without a byte order mark. Throws DataError.
 std::string contents(const fs::path& file) {
   try {
     const std::vector<std::uint8_t> bytes = read_image_file(file);
-    return {bytes.begin(), bytes.end()};
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    std::string text(bytes.begin(), bytes.end());
+    return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
   } catch (const ImageError& error) {
     throw DataError(printable(file.string()), error.what());
   }
@@ -34,12 +38,26 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+// "7", "-1", "1.5": meant as a number.
+bool is_number(std::string_view word) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  return end == word.data() + word.size() && word.find_first_of("0123456789") != word.npos;
+}
+
+// The labels that both lists may have.
+struct Labels {
+  std::optional<bool> named;       // they are names; unset before the first
+  std::vector<std::string> names;  // sorted, or in the order of a file
+  int classes = 0;                 // numbers are below
+  std::string range;               // of numbers, in words
+};
+
 // Reads one list, line by line.
 class ListReader {
  public:
-  // Labels must be below `classes`.
-  ListReader(const fs::path& list, const fs::path& root, int classes, std::string range)
-      : list_(list), classes_(classes), range_(std::move(range)) {
+  ListReader(const fs::path& list, const fs::path& root, Labels& labels)
+      : list_(list), labels_(labels) {
     files_.source = list.string();
     files_.root = (root.empty() ? list.parent_path() : root).string();
   }
@@ -54,6 +72,7 @@ class ListReader {
       if (const std::string_view content = trimmed(line); !content.empty()) add(content);
     }
     if (files_.files.empty()) throw DataError(printable(list_.string()), "names no images");
+    if (*labels_.named) number_names();
     return std::move(files_);
   }
 
@@ -61,18 +80,58 @@ class ListReader {
   [[noreturn]] void fail(const std::string& what) const {
     throw DataError(printable(list_.string()), "line " + std::to_string(line_) + ": " + what);
   }
+  bool exists(std::string_view path) const {
+    std::error_code error;
+    return fs::exists(fs::path(files_.root) / path, error);
+  }
 
+  // After a tab, a label may hold blanks.
   void add(std::string_view content) {
-    const auto blank = content.find_last_of(kBlanks);
-    if (blank == std::string_view::npos) {
+    const auto tab = content.find_last_of('\t');
+    const auto blank = tab != content.npos ? tab : content.find_last_of(kBlanks);
+    if (blank == std::string_view::npos || exists(content)) {
       fail("expected a path and a label, got '" + printable(content) + "'");
     }
-    const std::int32_t label = label_of(content.substr(blank + 1));
+    const std::string word(trimmed(content.substr(blank + 1)));
     const std::string path(trimmed(content.substr(0, blank)));
-    const fs::path whole = fs::path(files_.root) / path;
-    std::error_code error;
-    if (!fs::exists(whole, error)) fail("no file " + printable(whole.string()));
+    check_kind(word);
+    const std::int32_t label = *labels_.named ? 0 : label_of(word);
+    if (!exists(path)) fail("no file " + printable((fs::path(files_.root) / path).string()));
+    if (*labels_.named) words_.push_back({word, line_});
     files_.files.push_back({path, label});
+  }
+
+  void check_kind(const std::string& word) {
+    const bool named = !is_number(word);
+    if (labels_.named.value_or(named) == named) {
+      labels_.named = named;
+    } else if (named) {
+      fail("the label '" + printable(word) + "' is not a whole number, as those before it are");
+    } else {
+      fail("the label '" + printable(word) + "' is a number, but those before it are names");
+    }
+  }
+
+  // The first list decides which names there are, unless a file does.
+  void number_names() {
+    if (labels_.names.empty()) {
+      std::set<std::string> all;
+      for (const auto& [word, line] : words_) all.insert(word);
+      labels_.names.assign(all.begin(), all.end());
+    }
+    std::map<std::string_view, std::int32_t> numbers;
+    for (const std::string& name : labels_.names) {
+      numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
+    }
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const auto found = numbers.find(words_[i].first);
+      if (found == numbers.end()) {
+        line_ = words_[i].second;
+        fail("the label '" + printable(words_[i].first) + "' is none of the " +
+             std::to_string(numbers.size()) + " classes");
+      }
+      files_.files[i].label = found->second;
+    }
   }
 
   std::int32_t label_of(std::string_view word) const {
@@ -81,16 +140,16 @@ class ListReader {
     if (end != word.data() + word.size() || error == std::errc::invalid_argument) {
       fail("the label '" + printable(word) + "' is not a whole number");
     }
-    if (error != std::errc() || label < 0 || label >= classes_) {
-      fail("label, got " + std::string(word) + ", expected " + range_);
+    if (error != std::errc() || label < 0 || label >= labels_.classes) {
+      fail("label, got " + std::string(word) + ", expected " + labels_.range);
     }
     return static_cast<std::int32_t>(label);
   }
 
   const fs::path list_;
-  const int classes_;
-  const std::string range_;  // of labels, in words
+  Labels& labels_;
   ImageFiles files_;
+  std::vector<std::pair<std::string, std::size_t>> words_;  // labels that are names, and lines
   std::size_t line_ = 0;
 };
 
@@ -135,23 +194,33 @@ std::vector<std::string> numbered_classes(std::size_t classes) {
 ImageCollection read_image_lists(const ImageListOptions& options) {
   ImageCollection collection;
   collection.name = printable(options.test.stem().string());
-  int classes = options.classes.value_or(kMostClasses);
-  std::string range = range_of(classes, options.classes ? ", the requested classes" : "");
+  const int most = options.classes.value_or(kMostClasses);
+  Labels labels{.named = {},
+                .names = options.names,
+                .classes = most,
+                .range = range_of(most, options.classes ? ", the requested classes" : "")};
   if (!options.train.empty()) {
     collection.name = printable(options.train.stem().string());
-    collection.train = ListReader(options.train, options.root, classes, range).run();
-    if (!options.classes) {
-      classes = largest_label(collection.train) + 1;
-      range = range_of(classes, ", the labels of the training list");
+    collection.train = ListReader(options.train, options.root, labels).run();
+    if (!options.classes && !*labels.named) {
+      labels.classes = largest_label(collection.train) + 1;
+      labels.range = range_of(labels.classes, ", the labels of the training list");
     }
   }
-  collection.test = ListReader(options.test, options.root, classes, range).run();
-  if (options.train.empty() && !options.classes) classes = largest_label(collection.test) + 1;
-  if (options.names.size() > static_cast<std::size_t>(classes)) {
-    throw DataError(collection.name, "number of class names", std::to_string(options.names.size()),
-                    "at most " + std::to_string(classes) + ", the number of classes");
+  collection.test = ListReader(options.test, options.root, labels).run();
+  collection.named = *labels.named;
+  if (collection.named) {
+    collection.class_names = labels.names;
+    return collection;
   }
-  collection.class_names = numbered_classes(static_cast<std::size_t>(classes));
+  if (options.train.empty() && !options.classes) {
+    labels.classes = largest_label(collection.test) + 1;
+  }
+  if (options.names.size() > static_cast<std::size_t>(labels.classes)) {
+    throw DataError(collection.name, "number of class names", std::to_string(options.names.size()),
+                    "at most " + std::to_string(labels.classes) + ", the number of classes");
+  }
+  collection.class_names = numbered_classes(static_cast<std::size_t>(labels.classes));
   std::ranges::copy(options.names, collection.class_names.begin());
   return collection;
 }

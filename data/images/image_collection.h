@@ -28,6 +28,7 @@ struct ImageFiles {
 struct ImageCollection {
   std::string name;  // "caltech101-mini"
   std::vector<std::string> class_names;
+  bool named = true;  // by the data; otherwise classes are numbers
   ImageFiles train, test;
   std::vector<std::string> warnings;  // what was skipped, one line each
 
@@ -47,9 +48,11 @@ std::vector<std::string> numbered_classes(std::size_t classes);
 struct ImageListOptions {
   std::filesystem::path train;  // a text file; empty: no training images
   std::filesystem::path test;
-  std::filesystem::path root;      // base of relative paths; empty: each list's own folder
-  std::optional<int> classes;      // unset: the largest label of the training list + 1
-  std::vector<std::string> names;  // of the first classes; the others are called by their numbers
+  std::filesystem::path root;  // base of relative paths; empty: each list's own folder
+  std::optional<int> classes;  // unset: the largest label of the training list + 1
+  // Of the first classes, the others are called by their numbers; or of all, where labels are
+  // names.
+  std::vector<std::string> names;
 };
 
 // A label of this size or more is taken for a mistake.
@@ -59,11 +62,13 @@ inline constexpr int kMostClasses = 1'000'000;
 //
 //   path label
 //
-// per image. The label is the last word of the line, a whole number from 0. The path is everything
-// before it, including blanks, and is relative to the root unless absolute. Empty lines are
-// skipped; lines may end in CR LF. A path cannot contain a line end. Throws DataError naming list
-// and line when a line has no path or no label, a file is missing, or a label is out of range, and
-// when a list cannot be read or is empty.
+// per image. The label is the last word of the line, or all after its last tab: everywhere a whole
+// number from 0, or everywhere a name. Names without a file of them are sorted by bytes. The path
+// is everything before the label, including blanks, and is relative to the root unless absolute.
+// Empty lines are skipped; lines may end in CR LF. A path cannot contain a line end. Throws
+// DataError naming list and line when a line has no path or no label, a file is missing, a label is
+// out of range, of the other kind or a name that the training list lacks, and when a list cannot be
+// read or is empty.
 ImageCollection read_image_lists(const ImageListOptions& options);
 
 }  // namespace skyline

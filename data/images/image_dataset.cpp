@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/host.h"
+#include "data/images/augmentation.h"
 #include "data/images/decoding/image_decoder.h"
 #include "data/images/decoding/image_header.h"
 #include "data/images/decoding/image_resize.h"
@@ -14,11 +15,6 @@ namespace {
 
 constexpr int kChannels = 3;
 constexpr float kScale = 1.0f / 255;
-
-// Maps a random word to [0, bound): the upper half of their product.
-int below(int bound, std::uint32_t word) {
-  return static_cast<int>(std::uint64_t{word} * static_cast<std::uint64_t>(bound) >> 32);
-}
 
 // Reverses each row of an image of size × size pixels.
 void mirror(float* image, int size) {
@@ -58,6 +54,11 @@ ImageDataset::ImageDataset(std::shared_ptr<const ImageCollection> collection, Sp
     throw DataError(name(), "crop size", std::to_string(pipeline.insize),
                     "1 to " + std::to_string(pipeline.side) + ", the size of the scaled images");
   }
+  for (int i = 0; i < pipeline.insize * kChannels; ++i) {
+    const auto& [mean, deviation] = pipeline.normalisation[static_cast<std::size_t>(i % kChannels)];
+    row_means_.push_back(static_cast<float>(255 * mean));
+    row_scales_.push_back(kScale / static_cast<float>(deviation));
+  }
 }
 
 void ImageDataset::set_mean(std::shared_ptr<const MeanImage> mean) {
@@ -92,10 +93,9 @@ bool ImageDataset::read_resized(std::size_t index, float* image) const {
 ImageDataset::Crop ImageDataset::crop_of(const Sample& sample) const {
   const int room = pipeline_.side - pipeline_.insize;
   if (split_ == Split::kTest) return {{room / 2, room / 2, pipeline_.insize}, false};
-  const auto words = random_(static_cast<std::uint64_t>(DataStream::kCrop),
-                             sample.epoch << 32 | static_cast<std::uint64_t>(sample.index));
-  return {.window = {below(room + 1, words[0]), below(room + 1, words[1]), pipeline_.insize},
-          .mirrored = (words[2] & 1) != 0};
+  const RandomCrop crop = random_crop(random_, sample, room);
+  return {.window = {crop.top, crop.left, pipeline_.insize},
+          .mirrored = crop.mirrored && pipeline_.mirrors};
 }
 
 bool ImageDataset::read_cropped(std::size_t index, const Crop& crop, float* image) const {
@@ -116,22 +116,18 @@ bool ImageDataset::read_cropped(std::size_t index, const Crop& crop, float* imag
 void ImageDataset::normalise(const Crop& crop, float* image) const {
   const std::size_t row = static_cast<std::size_t>(crop.window.size) * kChannels;
   for (int y = 0; y < crop.window.size; ++y, image += row) {
-    if (mean_ == nullptr) {
-      for (std::size_t i = 0; i < row; ++i) image[i] *= kScale;
-      continue;
-    }
     const int start = ((crop.window.top + y) * pipeline_.side + crop.window.left) * kChannels;
-    const float* mean = mean_->values.data() + start;
-    for (std::size_t i = 0; i < row; ++i) image[i] = (image[i] - mean[i]) * kScale;
+    const float* mean = mean_ == nullptr ? row_means_.data() : mean_->values.data() + start;
+    for (std::size_t i = 0; i < row; ++i) image[i] = (image[i] - mean[i]) * row_scales_[i];
   }
 }
 
 ScaledImages::ScaledImages(std::shared_ptr<const ImageCollection> collection, ImageShape shape,
-                           const Normalisation& normalisation,
+                           const Normalisations& normalisations,
                            std::shared_ptr<BadImages> bad_images, std::shared_ptr<BadImages> scaled)
     : collection_(std::move(collection)),
       shape_(shape),
-      normalisation_(normalisation),
+      normalisations_(normalisations),
       bad_images_(std::move(bad_images)),
       scaled_(std::move(scaled)) {
   if (shape.channels == 1 || shape.channels == kChannels) return;
@@ -143,7 +139,10 @@ void ScaledImages::read(const Sample& sample, float* image, std::int32_t* label)
   const std::string path = collection_->test.path(sample.index);
   try {
     read_levels(path, image);
-    std::transform(image, image + shape_.elements(), image, normalisation_);
+    const auto channels = static_cast<std::size_t>(shape_.channels);
+    for (std::size_t i = 0; i < shape_.elements(); ++i) {
+      image[i] = normalisations_[i % channels](image[i]);
+    }
     *label = collection_->test.files[sample.index].label;
   } catch (const ImageError& error) {
     bad_images_->add(path, error.what());

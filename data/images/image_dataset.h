@@ -18,6 +18,8 @@ namespace skyline {
 struct ImagePipeline {
   int insize = 224;  // height and width of the network's input
   int side = 256;  // the whole image is scaled to side × side before insize × insize are cut out
+  bool mirrors = true;                // training images, with probability 1/2
+  Normalisations normalisation = {};  // a mean image replaces its means
 };
 
 // Returns the side for an insize: 256 for 224 and 227, and in proportion to 224 for others.
@@ -31,8 +33,9 @@ enum class BadImagePolicy {
 
 // One split of an image collection; every read() decodes the file again. The image is scaled to
 // side × side whatever its proportions, then insize × insize are cut out: for training at a random
-// place and mirrored with probability 1/2, for evaluation from the middle. The same part of the
-// mean image is subtracted (unmirrored, as in Chainer), and the result is multiplied by 1/255.
+// place and mirrored with probability 1/2, for evaluation from the middle. Each value becomes
+// (level / 255 − mean) / deviation by the pipeline's normalisation; a mean image, if there is one,
+// gives the means instead (its part at the same place, unmirrored, as in Chainer).
 // There are always three channels: red, green, blue. Place and mirroring depend only on (random's
 // seed, epoch, index). In the training split, the next readable image in index order (wrapping
 // around) replaces a bad one; in the test split, a bad image becomes zeros with the label
@@ -56,8 +59,7 @@ class ImageDataset : public Dataset {
   void read(const Sample& sample, float* image, std::int32_t* label) const override;
 
   const ImagePipeline& pipeline() const noexcept { return pipeline_; }
-  // Call it before the first read(); without a mean, nothing is subtracted. Throws DataError when
-  // its side is not the pipeline's.
+  // Call it before the first read(). Throws DataError when its side is not the pipeline's.
   void set_mean(std::shared_ptr<const MeanImage> mean);
 
   // Writes image `index` scaled to side × side × 3, 0 to 255. Returns false if it cannot be read.
@@ -79,7 +81,8 @@ class ImageDataset : public Dataset {
   BadImagePolicy policy_;
   RandomBits random_;
   std::shared_ptr<BadImages> bad_images_;
-  std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
+  std::shared_ptr<const MeanImage> mean_;      // null: the pipeline's means
+  std::vector<float> row_means_, row_scales_;  // of one row of the input
 };
 
 // The test images of a collection for a network that was trained on IDX files or drawn shapes:
@@ -91,7 +94,7 @@ class ScaledImages : public Dataset {
   // `bad_images` records the unreadable files, and `scaled`, as "300 x 200", the sizes of those
   // that had another size. Throws DataError unless `shape` has one or three channels.
   ScaledImages(std::shared_ptr<const ImageCollection> collection, ImageShape shape,
-               const Normalisation& normalisation, std::shared_ptr<BadImages> bad_images,
+               const Normalisations& normalisations, std::shared_ptr<BadImages> bad_images,
                std::shared_ptr<BadImages> scaled);
 
   const std::string& name() const noexcept override { return collection_->name; }
@@ -108,7 +111,7 @@ class ScaledImages : public Dataset {
 
   std::shared_ptr<const ImageCollection> collection_;
   ImageShape shape_;
-  Normalisation normalisation_;
+  Normalisations normalisations_;
   std::shared_ptr<BadImages> bad_images_, scaled_;
 };
 

@@ -1,6 +1,7 @@
 #include "data/images/image_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -35,6 +36,16 @@ Entries entries_of(const fs::path& folder) {
   return entries;
 }
 
+// "'cat', 'dog', … (12)".
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
+    text += (i == 0 ? "'" : ", '") + printable(names[i]) + "'";
+  }
+  return names.size() > kNamed ? text + ", … (" + std::to_string(names.size()) + ")" : text;
+}
+
 // Lists the files of one split. Its classes must be among those of `collection`.
 class SplitScan {
  public:
@@ -64,15 +75,18 @@ class SplitScan {
       collection_.warnings.push_back("skipped the folder " + shown(folder_ / name / inner) +
                                      ": images must be directly in their class's folder");
     }
-    if (entries.files.empty()) note_empty(name);
+    if (entries.files.empty()) note_empty(name, entries);
     for (const std::string& file : entries.files) {
       files_.files.push_back({(fs::path(name) / file).string(), label});
     }
   }
 
-  void note_empty(const std::string& name) {
+  void note_empty(const std::string& name, const Entries& entries) {
     if (split_ == Split::kTrain) {
-      throw DataError(shown(folder_ / name), "the class has no images");
+      throw DataError(
+          shown(folder_ / name),
+          "the class has no images" +
+              (entries.folders.empty() ? "" : ", but folders " + listed(entries.folders)));
     }
     collection_.warnings.push_back("the class " + shown(folder_ / name) + " has no images");
   }
@@ -83,13 +97,55 @@ class SplitScan {
   ImageFiles& files_;
 };
 
-// Returns val or test; empty if neither exists.
-fs::path test_folder(const fs::path& folder) {
-  for (const char* name : {"val", "test"}) {
+// The first that exists is read.
+constexpr std::array kTestFolders = {"val", "valid", "validation", "test"};
+
+std::vector<std::string> test_folders(const fs::path& folder) {
+  std::vector<std::string> found;
+  for (const char* name : kTestFolders) {
     std::error_code error;
-    if (fs::exists(folder / name, error)) return folder / name;
+    if (fs::exists(folder / name, error)) found.emplace_back(name);
   }
-  return {};
+  return found;
+}
+
+// Maps a name to [0, 1), the same whatever other names there are: FNV-1a, then the finalizer of
+// MurmurHash3, so that names which differ in one digit spread evenly.
+double place_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf2'9ce4'8422'2325;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * std::uint64_t{0x100'0000'01b3};
+  }
+  for (const std::uint64_t factor : {0xff51'afd7'ed55'8ccd, 0xc4ce'b9fe'1a85'ec53}) {
+    hash = (hash ^ hash >> 33) * factor;
+  }
+  return static_cast<double>((hash ^ hash >> 33) >> 11) * 0x1p-53;
+}
+
+// Moves the files whose names have a place below `share` to the other split; of each class with two
+// images or more at least one, and not all. Files are sorted by class.
+void hold_out(ImageCollection& collection, double share) {
+  using File = ImageFiles::File;
+  std::vector<File> kept;
+  const auto place = [](const File& file) { return place_of(file.path); };
+  const auto& files = collection.train.files;
+  for (auto begin = files.begin(); begin != files.end();) {
+    const auto end = std::find_if(begin, files.end(), [label = begin->label](const File& file) {
+      return file.label != label;
+    });
+    const auto [first, last] = std::ranges::minmax_element(begin, end, {}, place);
+    for (auto file = begin; file != end; ++file) {
+      const bool out = end - begin > 1 && file != last && (file == first || place(*file) < share);
+      (out ? collection.test.files : kept).push_back(*file);
+    }
+    begin = end;
+  }
+  collection.test.source = collection.test.root = collection.train.root;
+  collection.train.files = std::move(kept);
+  if (collection.test.files.empty()) {
+    throw DataError(shown(collection.train.root),
+                    "no class has two images, so none can be held out");
+  }
 }
 
 void check_folder(const fs::path& folder) {
@@ -130,13 +186,10 @@ class FileCollector {
 
 }  // namespace
 
-bool is_image_folder(const fs::path& folder) {
-  std::error_code error;
-  return fs::exists(folder / "train", error) || !test_folder(folder).empty();
-}
-
 bool has_class_folders(const fs::path& folder) {
-  for (const char* split : {"train", "val", "test"}) {
+  std::vector<std::string> splits(kTestFolders.begin(), kTestFolders.end());
+  splits.emplace_back("train");
+  for (const std::string& split : splits) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder / split, error)) {
       std::error_code unknown;
@@ -145,6 +198,8 @@ bool has_class_folders(const fs::path& folder) {
   }
   return false;
 }
+
+bool has_folders(const fs::path& folder) { return !entries_of(folder).folders.empty(); }
 
 std::string folder_name(const fs::path& folder) {
   std::error_code error;
@@ -159,23 +214,56 @@ ImageFiles image_files_below(const std::vector<fs::path>& roots) {
   return files;
 }
 
-ImageCollection scan_image_folder(const fs::path& folder, bool needs_train) {
+std::string content_text(const fs::path& folder) {
+  const Entries entries = entries_of(folder);
+  std::string text = entries.folders.empty() ? "no folders" : "folders " + listed(entries.folders);
+  return text + (entries.files.empty() ? ", no files" : ", files " + listed(entries.files));
+}
+
+ImageCollection scan_image_folder(const fs::path& folder, const ImageFolderOptions& options) {
   check_folder(folder);
   ImageCollection collection;
   collection.name = folder_name(folder);
-  const fs::path train = folder / "train", test = test_folder(folder);
+  const std::vector<std::string> tests = test_folders(folder);
   std::error_code error;
-  const bool has_train = fs::exists(train, error);
-  if (needs_train || has_train) check_folder(train);
-  if (test.empty()) throw DataError(shown(folder), "no folder 'val' or 'test' for validation");
+  const bool has_train = fs::exists(folder / "train", error);
+  const bool plain = !has_train && tests.empty();
+  const fs::path train = plain ? folder : folder / "train";
+  if (!plain && (options.needs_train || has_train)) check_folder(train);
+  const bool splits = options.val_share.has_value();
+  if (splits && !tests.empty()) {
+    throw DataError(shown(folder), "holds '" + tests.front() +
+                                       "' for validation, so no images need to be held out");
+  }
+  if (plain && options.needs_train && !splits) {
+    throw DataError(shown(folder), "no folder 'train' (it holds " + content_text(folder) +
+                                       "): if its folders are classes, hold out some images of "
+                                       "each for validation, --val-split 0.1");
+  }
+  if (!plain && tests.empty() && options.needs_test && !splits) {
+    throw DataError(shown(folder),
+                    "no folder 'val', 'valid', 'validation' or 'test' for validation (it holds " +
+                        content_text(folder) +
+                        "): add one, or hold out some images of train, --val-split 0.1");
+  }
+  const fs::path test = tests.empty() ? train : folder / tests.front();
   check_folder(test);
-  const fs::path& classes = has_train ? train : test;
+  if (tests.size() > 1) {
+    collection.warnings.push_back(shown(folder) + " holds " + listed(tests) + ": validating on '" +
+                                  tests.front() + "'");
+  }
+  const bool reads_train = has_train || splits || (plain && !options.needs_test);
+  const fs::path& classes = reads_train ? train : test;
   collection.class_names = entries_of(classes).folders;
   if (collection.class_names.empty()) {
     throw DataError(shown(classes), "no classes: expected a folder of images per class");
   }
-  if (has_train) SplitScan(collection, Split::kTrain, train).run();
-  SplitScan(collection, Split::kTest, test).run();
+  if (reads_train) SplitScan(collection, Split::kTrain, train).run();
+  if (splits) {
+    hold_out(collection, *options.val_share);
+  } else if (test != train || !reads_train) {
+    SplitScan(collection, Split::kTest, test).run();
+  }
   return collection;
 }
 

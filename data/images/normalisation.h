@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -10,8 +11,8 @@
 
 namespace skyline {
 
-// How the grey or colour levels of an image become a network's input:
-// (level / 255 − mean) / deviation, in single precision.
+// How the levels of one channel become a network's input: (level / 255 − mean) / deviation, in
+// single precision.
 struct Normalisation {
   double mean = 0;       // of levels in [0, 1]
   double deviation = 1;  // standard deviation of the same levels
@@ -22,6 +23,13 @@ struct Normalisation {
   }
   bool operator==(const Normalisation&) const = default;
 };
+
+// Those of red, green and blue. A grey image has the first.
+using Normalisations = std::array<Normalisation, 3>;
+
+// The figures of ImageNet's training images that torchvision's networks were trained with.
+inline constexpr Normalisations kImageNetNormalisation = {
+    {{0.485, 0.229}, {0.456, 0.224}, {0.406, 0.225}}};
 
 class ImageDataset;
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -114,8 +116,12 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   fs::remove_all(folder, error);
   fs::create_directories(folder, error);
   if (error) throw WriteError(folder, error.value());
-  const std::string weights = write_safetensors(
-      folder / kWeights, finite(checkpoint.weights, kWeights), {{"format", "skyline"}});
+  const auto metadata =
+      checkpoint.position.data->value(kWeightsMetadata, std::map<std::string, std::string>{});
+  std::map<std::string, std::string> all = {{"format", "skyline"}};
+  all.insert(metadata.begin(), metadata.end());
+  const std::string weights =
+      write_safetensors(folder / kWeights, finite(checkpoint.weights, kWeights), all);
   const std::string state = write_safetensors(folder / kState, finite(checkpoint.state, kState),
                                               {{kPosition, to_text(checkpoint.position)}});
   write_atomically(folder / kSums, sum_line(weights, kWeights) + sum_line(state, kState));

@@ -45,6 +45,9 @@ struct StoredEvaluation {
   bool operator==(const StoredEvaluation&) const = default;
 };
 
+// In TrainingPosition::data: texts by name that the file of weights repeats as its metadata.
+inline constexpr const char* kWeightsMetadata = "weights_metadata";
+
 // The state of a run between two steps, except for tensors: all that the next step depends on.
 struct TrainingPosition {
   std::int64_t step = 0;               // completed steps

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "data/host.h"
-#include "data/images/idx/idx_dataset.h"
 #include "data/images/image_scan.h"
 #include "data/text/parallel_text.h"
 #include "train/cli/byte_sizes.h"
@@ -135,7 +134,10 @@ class ScanProgress {
 
 ImageScan scan(const DataOptions& data, Console& console) {
   if (reads_idx_files(data)) return scan_idx(data.data, idx_naming(data));
-  const ImageCollection collection = open_images(data);
+  if (!data.has_lists()) {
+    if (const auto cifar = find_cifar(data.data)) return scan_cifar(*cifar);
+  }
+  const ImageCollection collection = open_images(data, {.needs_train = false, .needs_test = false});
   for (const std::string& warning : collection.warnings) console.warn(warning);
   ScanProgress progress(console);
   return scan_images(collection, static_cast<std::size_t>(data.decode_threads), std::ref(progress));
@@ -150,6 +152,14 @@ CommandResult check_images(const OptionList& list, DataOptions data, Console& co
   list.check_rules();
   if (data.data.empty()) data.data = DataOptions{}.data;
   const ImageScan found = scan(resolved(std::move(data)), console);
+  std::vector<std::size_t> train, test;
+  for (const ImageScan::ClassCounts& counts : found.classes) {
+    train.push_back(counts.train);
+    test.push_back(counts.test);
+  }
+  for (const std::string& warning : class_warnings(found.class_names, train, test)) {
+    console.warn(warning);
+  }
   return told(found, text_of(found), found.bad.empty() ? 0 : 1);
 }
 
@@ -197,10 +207,10 @@ CommandResult run(const OptionList& list, const CheckDataArguments& arguments, C
 
 CommandRun declare_check_data(OptionList& list) {
   const auto arguments = std::make_shared<CheckDataArguments>();
-  list.add(
-      "DATA", path(arguments->data_path, "DIR|FILE"),
-      "An image folder (train/CLASS/*, val/CLASS/*), a folder of IDX files, or a tab-separated "
-      "file of sentences");
+  list.add("DATA", path(arguments->data_path, "DIR|FILE"),
+           "An image folder (train/CLASS/*, val/CLASS/*; CLASS/*), a folder of IDX or CIFAR's "
+           "files, or a "
+           "tab-separated file of sentences");
   add_list_options(list, arguments->data);
   add_class_options(list, arguments->data);
   add_decode_threads(list, arguments->data);

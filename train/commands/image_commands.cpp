@@ -23,12 +23,14 @@ struct EvaluateArguments {
 void take_data(TrainOptions& options, const OptionList& list, const DataOptions& data) {
   const auto given = [&list](const char* flag) { return list.given(flag); };
   if (given("--data") || given("--train-list") || given("--val-list")) {
+    options.data.val_split.reset();
     options.data.data = data.data;
     options.data.train_list = data.train_list;
     options.data.val_list = data.val_list;
     options.data.root = data.root;
   }
   if (given("--root")) options.data.root = data.root;
+  if (given("--val-split")) options.data.val_split = data.val_split;
   options.data.decode_threads = data.decode_threads;
   options.data.strict = data.strict;
 }
@@ -36,11 +38,12 @@ void take_data(TrainOptions& options, const OptionList& list, const DataOptions&
 // Uses the run's mean or normalisation, not those of the data at hand. A lost mean is computed
 // again.
 void normalise_as_trained(ImageData& data, const TrainedNetwork& trained, Console& console) {
-  if (data.test_idx != nullptr && trained.data.normalisation) {
+  if (data.test_arrays != nullptr && trained.data.normalisation) {
     set_normalisation(data, *trained.data.normalisation);
-    console.say(data.description + "; " + normalisation_text(*data.normalisation));
+    console.say(data.description + "; " +
+                normalisation_text(*data.normalisation, data.test->image_shape().channels));
   }
-  if (data.test_images == nullptr || trained.options.data.mean == "none") return;
+  if (data.test_images == nullptr || !trained.options.data.has_mean_image()) return;
   const std::filesystem::path run = run_folder_of(trained.loaded);
   const bool lost = data.train_images != nullptr && read_mean(run) == nullptr;
   set_mean(data, lost ? compute_mean(data, trained.options.data, console) : stored_mean(run));
@@ -100,7 +103,8 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   options = resolved(options);
   const bool names_given = !options.data.class_names.empty();
   adopt_classes(options.data, trained.data);
-  ImageData data = open_image_data(options.data, find_model(options.model).shape, false);
+  ImageData data = open_image_data(options.data, find_model(options.model).shape,
+                                   {.training = false, .run_classes = trained.data.class_names});
   for (const std::string& warning : data.warnings) console.warn(warning);
   check_data(data, trained.data,
              data.named && !names_given ? DataMatch::kClasses : DataMatch::kClassNumber);

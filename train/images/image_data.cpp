@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <numeric>
 #include <span>
 #include <utility>
 
 #include "data/host.h"
-#include "data/images/image_folder.h"
 #include "data/images/shapes.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/safetensors.h"
-#include "train/checkpoints/sha256.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
 #include "train/run/random_bits.h"
@@ -54,7 +52,7 @@ ImageData open_shapes(const DataOptions& options, const ModelShape& wanted) {
   refuse_class_names(options, "drawn shapes have names");
   const RandomBits random = random_bits(options.seed);
   ImageData data;
-  data.normalisation = kShapesNormalisation;
+  data.normalisation.emplace().fill(kShapesNormalisation);
   data.train = std::make_unique<ShapesDataset>(shapes_options(wanted, options.images),
                                                Split::kTrain, random);
   data.test = std::make_unique<ShapesDataset>(shapes_options(wanted, options.test_images),
@@ -62,16 +60,38 @@ ImageData open_shapes(const DataOptions& options, const ModelShape& wanted) {
   return data;
 }
 
-ImageData open_image_files(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
-  const auto collection =
-      std::make_shared<const ImageCollection>(open_images(options, needs_train));
+// Gives images the labels that a run's classes of the same names have.
+void relabel(ImageCollection& collection, const std::vector<std::string>& run_classes) {
+  std::vector<std::int32_t> labels;
+  for (const std::string& name : collection.class_names) {
+    const auto found = std::ranges::find(run_classes, stored_class_name(name), stored_class_name);
+    if (found == run_classes.end()) {
+      throw DataError(collection.name,
+                      fmt::format("class {} is none of the {} that the run was trained with",
+                                  stored_class_name(name), run_classes.size()));
+    }
+    labels.push_back(static_cast<std::int32_t>(found - run_classes.begin()));
+  }
+  for (ImageFiles* split : {&collection.train, &collection.test}) {
+    for (ImageFiles::File& file : split->files) {
+      file.label = labels[static_cast<std::size_t>(file.label)];
+    }
+  }
+  collection.class_names = run_classes;
+}
+
+ImageData open_image_files(const DataOptions& options, const ModelShape& wanted,
+                           const OpenFor& use) {
+  ImageCollection opened = open_images(options, {.needs_train = use.training});
+  if (!use.run_classes.empty() && opened.named) relabel(opened, use.run_classes);
+  const auto collection = std::make_shared<const ImageCollection>(std::move(opened));
   const ImagePipeline pipeline = pipeline_of(options, wanted.height);
   const BadImagePolicy policy = options.strict ? BadImagePolicy::kFail : BadImagePolicy::kSkip;
   ImageData data;
   data.collection = collection;
   data.bad_images = std::make_shared<BadImages>();
   data.warnings = collection->warnings;
-  data.named = !options.has_lists();
+  data.named = collection->named;
   const auto open = [&](Split split) {
     return std::make_unique<ImageDataset>(collection, split, pipeline, policy,
                                           random_bits(options.seed), data.bad_images);
@@ -86,75 +106,39 @@ ImageData open_image_files(const DataOptions& options, const ModelShape& wanted,
   return data;
 }
 
-ImageData open_any(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
-  if (options.has_lists()) return open_image_files(options, wanted, needs_train);
+ImageData open_any(const DataOptions& options, const ModelShape& wanted, const OpenFor& use) {
+  if (options.has_lists()) return open_image_files(options, wanted, use);
   if (options.data == kShapes) return open_shapes(options, wanted);
   if (!std::filesystem::is_directory(options.data)) refuse(options.data);
-  if (reads_idx_files(options)) return open_idx(options, needs_train);
-  return open_image_files(options, wanted, needs_train);
+  if (reads_idx_files(options)) return open_idx(options, use.training);
+  if (const auto cifar = find_cifar(options.data)) return open_cifar(options, *cifar, use.training);
+  return open_image_files(options, wanted, use);
 }
 
-struct KnownCollection {
-  std::string_view name;
-  std::array<std::string_view, 2> label_files;  // SHA-256 of train's and t10k's, not compressed
-  std::array<const char*, 10> class_names;
-};
-
-constexpr std::array kKnownCollections = {
-    KnownCollection{"mnist",
-                    {"65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                     "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"},
-                    {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}},
-    // Names and their order: Xiao, Rasul, Vollgraf, arXiv:1708.07747, table 2.
-    KnownCollection{"fashion-mnist",
-                    {"bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                     "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"},
-                    {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
-                     "sneaker", "bag", "ankle boot"}},
-};
-
-// Returns null if no known collection has such a label file.
-const KnownCollection* known_collection(std::string_view digest) {
-  for (const KnownCollection& known : kKnownCollections) {
-    if (std::ranges::find(known.label_files, digest) != known.label_files.end()) return &known;
+// Counts the images of each class.
+std::vector<std::size_t> class_sizes(const ImageData& data, Split split) {
+  std::vector<std::size_t> sizes(data.test->class_names().size());
+  if (data.collection != nullptr) {
+    for (const auto& file : data.collection->files(split).files) {
+      ++sizes[static_cast<std::size_t>(file.label)];
+    }
   }
-  return nullptr;
-}
-
-const KnownCollection* known_collection(const IdxArray& labels) {
-  const std::vector<std::uint8_t> file = labels.file();
-  return known_collection(sha256_hex(std::as_bytes(std::span(file))));
-}
-
-std::size_t classes_of(const IdxArray& labels) {
-  return std::size_t{*std::ranges::max_element(labels.bytes)} + 1;
-}
-
-IdxCollection named(const DataOptions& options, const IdxArray* train, const IdxArray* test) {
-  IdxCollection collection{.name = folder_name(options.data), .class_names = {}};
-  const IdxArray* labels = train != nullptr ? train : test;
-  const KnownCollection* known = labels != nullptr ? known_collection(*labels) : nullptr;
-  if (known != nullptr) {
-    collection.name = known->name;
-    collection.class_names.assign(known->class_names.begin(), known->class_names.end());
-    collection.recognised = true;
+  const ArrayDataset* arrays = split == Split::kTrain ? data.train_arrays : data.test_arrays;
+  if (arrays != nullptr) {
+    for (const std::uint8_t label : arrays->labels()) ++sizes[label];
   }
-  if (!options.class_names.empty()) {
-    collection.class_names = read_class_names(options.class_names);
-  } else if (known == nullptr) {
-    const std::size_t largest = labels != nullptr ? classes_of(*labels) : 0;
-    collection.class_names =
-        numbered_classes(options.classes ? static_cast<std::size_t>(*options.classes) : largest);
-  }
-  return collection;
+  return sizes;
 }
 
-std::string description(const DataOptions& options, const IdxCollection& collection) {
-  std::string text = fmt::format("IDX files: {}, ", collection.name);
-  text += collection.recognised ? "recognised by its labels" : "no collection that is known";
-  if (!options.class_names.empty()) return text + ", classes of " + options.class_names;
-  if (collection.recognised) return text;
-  return text + fmt::format(", classes 0 to {}", collection.class_names.size() - 1);
+// "'cat', 'dog', 'eel' and 4 more".
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(names[i]));
+  }
+  if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
+  return text;
 }
 
 constexpr const char* kTensor = "mean";
@@ -184,14 +168,56 @@ std::vector<BadImage> ImageData::unreadable() const {
   return bad_images == nullptr ? std::vector<BadImage>() : bad_images->all();
 }
 
-ImageData open_image_data(const DataOptions& options, const ModelShape& wanted, bool needs_train) {
+std::vector<std::string> class_warnings(const std::vector<std::string>& names,
+                                        const std::vector<std::size_t>& train,
+                                        const std::vector<std::size_t>& test) {
+  constexpr std::size_t kUnequal = 10;  // a larger ratio is worth a word
+  std::vector<std::string> warnings;
+  if (names.size() == 1) {
+    warnings.push_back(fmt::format(
+        "all images are of one class, '{}': is the data's folder a level too high or too deep?",
+        printable(names.front())));
+  }
+  for (const auto& [sizes, what] : {std::pair(&train, "train with"), {&test, "validate with"}}) {
+    std::vector<std::string> empty;
+    for (std::size_t label = 0; label < names.size(); ++label) {
+      if ((*sizes)[label] == 0) empty.push_back(names[label]);
+    }
+    if (empty.empty() || empty.size() == names.size()) continue;
+    warnings.push_back(fmt::format("{} of {} classes {} no images to {}: {}", empty.size(),
+                                   names.size(), empty.size() == 1 ? "has" : "have", what,
+                                   listed(empty)));
+  }
+  std::vector<std::size_t> order(names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&train](std::size_t label) { return train[label] == 0; });
+  if (order.empty()) return warnings;
+  const auto [least, most] =
+      std::ranges::minmax_element(order, {}, [&train](std::size_t label) { return train[label]; });
+  if (train[*most] >= kUnequal * train[*least]) {
+    warnings.push_back(fmt::format(
+        "classes are very unequal: '{}' has {} training images, '{}' has {}",
+        printable(names[*most]), train[*most], printable(names[*least]), train[*least]));
+  }
+  return warnings;
+}
+
+ImageData open_image_data(const DataOptions& options, const ModelShape& wanted,
+                          const OpenFor& use) {
   ModelShape shape = wanted;
   if (options.insize) shape.height = shape.width = static_cast<int>(*options.insize);
-  ImageData data = open_any(options, shape, needs_train);
+  ImageData data = open_any(options, shape, use);
   data.classes = static_cast<int>(options.classes.value_or(data.test->classes()));
   if (data.classes < data.test->classes()) {
     throw UsageError(fmt::format("--classes is {}, but {} has {} classes", data.classes,
                                  data.test->name(), data.test->classes()));
+  }
+  if (use.training && options.data != kShapes) {
+    for (std::string& warning :
+         class_warnings(data.test->class_names(), class_sizes(data, Split::kTrain),
+                        class_sizes(data, Split::kTest))) {
+      data.warnings.push_back(std::move(warning));
+    }
   }
   return data;
 }
@@ -200,14 +226,31 @@ bool reads_idx_files(const DataOptions& options) {
   return !options.has_lists() && has_idx_files(options.data) && !has_class_folders(options.data);
 }
 
+Normalisations fixed_normalisation(const DataOptions& options) {
+  Normalisations all;
+  if (options.mean == "imagenet") all = kImageNetNormalisation;
+  const auto set = [&all](const std::string& text, double Normalisation::*figure) {
+    const std::array<double, 3> numbers = colour_numbers(text, 0);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].*figure = numbers[i];
+  };
+  if (options.mean.find(',') != std::string::npos) set(options.mean, &Normalisation::mean);
+  if (!options.deviation.empty()) set(options.deviation, &Normalisation::deviation);
+  return all;
+}
+
 ImagePipeline pipeline_of(const DataOptions& options, int insize) {
   const int side = options.resize ? static_cast<int>(*options.resize) : side_for(insize);
-  if (side >= insize) return {.insize = insize, .side = side};
+  if (side >= insize) {
+    return {.insize = insize,
+            .side = side,
+            .mirrors = options.mirror,
+            .normalisation = fixed_normalisation(options)};
+  }
   throw UsageError(
       fmt::format("--resize is {}, but the model reads {} x {}", side, insize, insize));
 }
 
-ImageCollection open_images(const DataOptions& options, bool needs_train) {
+ImageCollection open_images(const DataOptions& options, ImageFolderOptions folder) {
   if (options.has_lists()) {
     std::optional<int> classes;
     if (options.classes) classes = static_cast<int>(*options.classes);
@@ -220,18 +263,21 @@ ImageCollection open_images(const DataOptions& options, bool needs_train) {
                              .names = class_names});
   }
   if (!std::filesystem::is_directory(options.data)) refuse(options.data);
-  if (!is_image_folder(options.data)) {
-    throw DataError(options.data,
-                    "neither an image folder (train/CLASS/*, val/CLASS/*) nor IDX files "
-                    "(train-images-idx3-ubyte, …)");
+  if (!has_folders(options.data)) {
+    throw DataError(printable(options.data),
+                    "neither an image folder (train/CLASS/*, val/CLASS/*, or CLASS/* with "
+                    "--val-split) nor IDX files (train-images-idx3-ubyte, …) nor CIFAR's binary "
+                    "files (data_batch_1.bin, …); it holds " +
+                        content_text(options.data));
   }
   refuse_class_names(options, "the folders of an image folder name its classes");
-  return scan_image_folder(options.data, needs_train);
+  folder.val_share = options.val_split;
+  return scan_image_folder(options.data, folder);
 }
 
 std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
                                               const MeanProgress& progress) {
-  if (data.train_images == nullptr || options.mean == "none") return nullptr;
+  if (data.train_images == nullptr || !options.has_mean_image()) return nullptr;
   MeanImage mean = mean_image(
       *data.train_images, random_bits(options.seed),
       {.threads = static_cast<std::size_t>(options.decode_threads), .progress = progress});
@@ -243,54 +289,6 @@ void set_mean(const ImageData& data, const std::shared_ptr<const MeanImage>& mea
   for (ImageDataset* images : {data.train_images, data.test_images}) {
     if (images != nullptr) images->set_mean(mean);
   }
-}
-
-std::string_view known_collection_name(std::string_view labels_sha256) {
-  const KnownCollection* known = known_collection(labels_sha256);
-  return known != nullptr ? known->name : std::string_view();
-}
-
-IdxNaming idx_naming(const DataOptions& options) {
-  return [options](const IdxArray* train, const IdxArray* test) {
-    return named(options, train, test);
-  };
-}
-
-ImageData open_idx(const DataOptions& options, bool needs_train) {
-  if (options.insize) throw UsageError("--insize: the images of IDX files come as they are");
-  std::optional<IdxSplit> train;
-  if (needs_train) train = read_idx_split(options.data, Split::kTrain);
-  IdxSplit test = read_idx_split(options.data, Split::kTest);
-  const IdxCollection collection = named(options, train ? &train->labels : nullptr, &test.labels);
-  ImageData data;
-  data.named = collection.recognised;
-  data.description = description(options, collection);
-  const auto open = [&collection](IdxSplit split, std::unique_ptr<Dataset>& dataset) {
-    auto images =
-        std::make_unique<IdxDataset>(collection.name, collection.class_names, std::move(split));
-    IdxDataset* const opened = images.get();
-    dataset = std::move(images);
-    return opened;
-  };
-  data.test_idx = open(std::move(test), data.test);
-  if (!train) return data;
-  const Normalisation normalisation = normalisation_of(*train);
-  data.train_idx = open(*std::move(train), data.train);
-  set_normalisation(data, normalisation);
-  return data;
-}
-
-void set_normalisation(ImageData& data, const Normalisation& normalisation) {
-  data.normalisation = normalisation;
-  for (IdxDataset* images : {data.train_idx, data.test_idx}) {
-    if (images != nullptr) images->set_normalisation(normalisation);
-  }
-}
-
-std::string normalisation_text(const Normalisation& normalisation) {
-  return fmt::format(
-      "levels are normalised by the training images' mean {:.4f} and deviation {:.4f}",
-      normalisation.mean, normalisation.deviation);
 }
 
 void write_mean(const std::filesystem::path& folder, const MeanImage& mean) {

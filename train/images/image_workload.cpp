@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/host.h"
+#include "framework/ops/normalization/batch_norm.h"
 #include "memory/alignment.h"
 #include "train/data_results.h"
 #include "train/decide/decide.h"
@@ -50,6 +51,7 @@ class ImageWorkload final : public Workload {
               .lengths_name = {},
               .uses = {"predict RUN FILE.jpg", "evaluate RUN"}};
     for (const std::string& warning : data_.warnings) console.warn(warning);
+    if (run_options_.batch_size == 1) warn_of_single_values();
     const bool has_budget = options.step.memory_bytes.has_value();
     if (options.memory.device == "cpu" && !has_budget) require_memory();
   }
@@ -110,19 +112,19 @@ class ImageWorkload final : public Workload {
   }
   void save(const std::filesystem::path& folder, StoredJson& data) const override {
     if (mean_ != nullptr) write_mean(folder, *mean_);
-    store_data(data_, data);
+    store_data(data_, options_.data, mean_.get(), data);
   }
   void check_data(const StoredJson& data) const override {
     skyline::check_data(data_, trained_data(data), DataMatch::kAll);
   }
   void resume(const std::filesystem::path& folder, const StoredJson& data) override {
     const TrainedData trained = trained_data(data);
-    if (data_.train_idx != nullptr && trained.normalisation) {
+    if (data_.train_arrays != nullptr && trained.normalisation) {
       set_normalisation(data_, *trained.normalisation);
     }
     say_normalisation();
     mean_ = read_mean(folder);
-    if (mean_ != nullptr || data_.train_images == nullptr || options_.data.mean == "none") {
+    if (mean_ != nullptr || data_.train_images == nullptr || !options_.data.has_mean_image()) {
       return set_mean(data_, mean_);
     }
     console_.warn(
@@ -189,9 +191,26 @@ class ImageWorkload final : public Workload {
                         step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
                             (reading.prefetch + 1) * batch_bytes);
   }
+  // Batch normalization makes a value that is alone in its channel 0, whatever it is. The op's
+  // first two results, its output and its means, are then of one size.
+  void warn_of_single_values() {
+    const DryRunFacts step = dry_run(as_said(options_), live_, Mode::kTraining)
+                                 .foresee(options_.batch_size, Mode::kTraining, DryRun::Graph::kOn);
+    const StepGraph& graph = step.step.graph;
+    const auto alone = std::ranges::count_if(graph.ops, [&graph](const StepOp& op) {
+      return op.name == kBatchNorm && op.outputs.size() > 1 &&
+             graph.values[op.outputs[0]].bytes == graph.values[op.outputs[1]].bytes;
+    });
+    if (alone == 0) return;
+    console_.warn(fmt::format(
+        "{} batch normalizations see one value a channel and make it 0, so nothing before them "
+        "learns: give a larger --batch-size or --insize",
+        alone));
+  }
   void say_normalisation() {
-    if (data_.train_idx == nullptr) return;
-    console_.say(data_.description + "; " + normalisation_text(*data_.normalisation));
+    if (data_.train_arrays == nullptr) return;
+    console_.say(data_.description + "; " +
+                 normalisation_text(*data_.normalisation, run_options_.shape.channels));
   }
 
   TrainOptions options_;

@@ -44,7 +44,7 @@ std::unique_ptr<Dataset> open_images(const TrainedNetwork& trained, const Images
   auto dataset = std::make_unique<ImageDataset>(
       images.collection, Split::kTest, pipeline_of(options, input.height), BadImagePolicy::kSkip,
       random_bits(options.seed), images.bad);
-  if (options.mean != "none") dataset->set_mean(stored_mean(run_folder_of(trained.loaded)));
+  if (options.has_mean_image()) dataset->set_mean(stored_mean(run_folder_of(trained.loaded)));
   return dataset;
 }
 

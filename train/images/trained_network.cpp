@@ -24,11 +24,6 @@ constexpr const char* kNormalisation = "normalisation";
 constexpr const char* kImages = "images";  // numbers of training and test images
 constexpr const char* kFiles = "files";
 
-// Returns a class name as a checkpoint stores it, in UTF-8, between quotes.
-std::string stored_text(const std::string& name) {
-  return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Names and labels decide what a batch holds. Returns nothing for data other than image files.
 std::optional<std::string> files_sha256(const ImageData& data) {
   if (data.collection == nullptr) return {};
@@ -50,10 +45,10 @@ void check_classes(const ImageData& data, const TrainedData& trained, bool compa
                     std::to_string(trained.class_names.size()) + ", as in training");
   }
   for (std::size_t label = 0; compare_names && label < here.size(); ++label) {
-    const std::string name = stored_text(here[label]);
-    if (name == stored_text(trained.class_names[label])) continue;
+    const std::string name = stored_class_name(here[label]);
+    if (name == stored_class_name(trained.class_names[label])) continue;
     throw DataError(data.test->name(), "class " + std::to_string(label), name,
-                    stored_text(trained.class_names[label]) + ", as in training");
+                    stored_class_name(trained.class_names[label]) + ", as in training");
   }
 }
 
@@ -97,18 +92,53 @@ void take_engines(TrainedNetwork& trained) {
   trained.engines_file = engines.string();
 }
 
+// Says how inputs are made, for whoever uses the weights elsewhere.
+Json input_facts(const ImageData& data, const DataOptions& options, const MeanImage* mean) {
+  const ImageShape shape = data.test->image_shape();
+  const Normalisations figures = data.normalisation.value_or(fixed_normalisation(options));
+  const auto text = [&shape](auto figure) {
+    std::string all;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.channels); ++i) {
+      all += fmt::format("{}{}", i == 0 ? "" : ", ", figure(i));
+    }
+    return all;
+  };
+  std::string means = text([&](std::size_t i) { return figures[i].mean; });
+  if (mean != nullptr && options.mean == "channel") {
+    means = text([&](std::size_t i) { return mean->values[i] / 255; });
+  } else if (mean != nullptr) {
+    means = fmt::format(
+        "the tensor 'mean' of the run's {} / 255, [{}, {}, 3] (rows, columns, "
+        "channels), at the place of the crop",
+        kMeanFile, mean->side, mean->side);
+  }
+  return {{"input", "(level / 255 - mean) / deviation, with levels from 0 to 255"},
+          {"input.shape", fmt::format("{}, {}, {}", shape.channels, shape.height, shape.width)},
+          {"input.channels", shape.channels == 1 ? "grey" : "red, green, blue"},
+          {"input.mean", means},
+          {"input.deviation", text([&](std::size_t i) { return figures[i].deviation; })}};
+}
+
 }  // namespace
 
-void store_data(const ImageData& data, StoredJson& stored) {
+std::string stored_class_name(const std::string& name) {
+  return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void store_data(const ImageData& data, const DataOptions& options, const MeanImage* mean,
+                StoredJson& stored) {
   Json& facts = *stored;
   facts[kClasses] = data.test->class_names();
   const ImageShape shape = data.test->image_shape();
   facts[kInput] = {shape.channels, shape.height, shape.width};
   facts[kImages] = {data.train->size(), data.test->size()};
   if (const auto files = files_sha256(data)) facts[kFiles] = *files;
+  facts[kWeightsMetadata] = input_facts(data, options, mean);
   if (!data.normalisation) return;
-  facts[kNormalisation] = {{"mean", data.normalisation->mean},
-                           {"deviation", data.normalisation->deviation}};
+  for (const auto& [channel_mean, deviation] : *data.normalisation) {
+    facts[kNormalisation]["mean"].push_back(channel_mean);
+    facts[kNormalisation]["deviation"].push_back(deviation);
+  }
 }
 
 TrainedData trained_data(const StoredJson& stored) {
@@ -124,7 +154,10 @@ TrainedData trained_data(const StoredJson& stored) {
     }
     if (facts.contains(kNormalisation)) {
       const Json& normalisation = facts[kNormalisation];
-      data.normalisation = Normalisation{normalisation.at("mean"), normalisation.at("deviation")};
+      Normalisations& figures = data.normalisation.emplace();
+      for (std::size_t i = 0; i < figures.size(); ++i) {
+        figures[i] = {normalisation.at("mean").at(i), normalisation.at("deviation").at(i)};
+      }
     }
     if (facts.contains(kImages)) {
       data.train_images = facts[kImages].at(0).get<std::size_t>();

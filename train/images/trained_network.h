@@ -22,16 +22,18 @@ namespace skyline {
 
 // The facts that a checkpoint of an image model keeps of its training data.
 struct TrainedData {
-  std::vector<std::string> class_names;        // UTF-8, in the order of labels
-  std::optional<ImageShape> input;             // of the network
-  std::optional<Normalisation> normalisation;  // unset for image files
+  std::vector<std::string> class_names;         // UTF-8, in the order of labels
+  std::optional<ImageShape> input;              // of the network
+  std::optional<Normalisations> normalisation;  // unset for image files
   // Older checkpoints lack these.
   std::optional<std::size_t> train_images, test_images;  // their numbers
   std::optional<std::string> files;  // SHA-256 of the names and labels of image files
 };
 
-// Stores the facts about `data` in TrainingPosition::data.
-void store_data(const ImageData& data, StoredJson& stored);
+// Stores the facts about `data` in TrainingPosition::data, and how they become a network's input.
+// `mean` is the run's mean image; null: none.
+void store_data(const ImageData& data, const DataOptions& options, const MeanImage* mean,
+                StoredJson& stored);
 // Throws CheckpointError if they are of another form.
 TrainedData trained_data(const StoredJson& stored);
 

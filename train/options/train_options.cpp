@@ -175,7 +175,9 @@ void check_used(const OptionList& list, const TrainOptions& options) {
   for (const auto& [option, used, what] :
        {Use{"--momentum", sgd, "--optimizer sgd"}, Use{"--weight-decay", sgd, "--optimizer sgd"},
         Use{"--images", generated, "--data shapes"}, Use{"--resize", !generated, "image files"},
-        Use{"--mean", !generated, "image files"}, Use{"--strict", !generated, "image files"},
+        Use{"--mean", !generated, "image files"}, Use{"--deviation", !generated, "image files"},
+        Use{"--no-mirror", !generated, "image files"},
+        Use{"--val-split", !generated, "image files"}, Use{"--strict", !generated, "image files"},
         Use{"--pairs", numbers, "--data numbers"}}) {
     if (used || !list.given(option)) continue;
     throw UsageError(fmt::format("{} is for {} and would do nothing here", option, what));

@@ -132,6 +132,39 @@ TEST_F(ImageDatasetTest, TrainingCropsAndMirrorsEvenly) {
   EXPECT_LT(chi, 41);
 }
 
+TEST_F(ImageDatasetTest, WithoutMirroringTheSamePlacesAreCutOut) {
+  write("train/a/1.png", numbered_png());
+  write("val/a/1.png", numbered_png());
+  const ImageDataset dataset = open(Split::kTrain);
+  const ImageDataset upright = open(Split::kTrain, {.insize = 2, .side = 4, .mirrors = false});
+  int mirrored = 0;
+  for (std::uint64_t epoch = 0; epoch < 40; ++epoch) {
+    std::vector<int> values = reds(read(dataset, 0, epoch).image);
+    if (values[0] > values[1]) {
+      ++mirrored;
+      values = {values[1], values[0], values[3], values[2]};
+    }
+    EXPECT_EQ(reds(read(upright, 0, epoch).image), values);
+  }
+  EXPECT_GT(mirrored, 5);
+}
+
+// torchvision's: ToTensor(), then Normalize(mean, deviation).
+TEST_F(ImageDatasetTest, NormalisesByFixedFiguresOfEachChannel) {
+  write("train/a/1.png", numbered_png());
+  write("val/a/1.png", numbered_png());
+  ImageDataset dataset =
+      open(Split::kTest, {.insize = 2, .side = 4, .normalisation = kImageNetNormalisation});
+  const std::vector<float> image = read(dataset, 0).image;
+  EXPECT_NEAR(image[0], (11 / 255.0 - 0.485) / 0.229, 1e-6);
+  EXPECT_NEAR(image[1], (100 / 255.0 - 0.456) / 0.224, 1e-6);
+  EXPECT_NEAR(image[5], (200 / 255.0 - 0.406) / 0.225, 1e-6);
+  dataset.set_mean(
+      std::make_shared<MeanImage>(MeanImage{.side = 4, .values = std::vector<float>(48, 51.0f)}));
+  EXPECT_NEAR(read(dataset, 0).image[1], (100 / 255.0 - 0.2) / 0.224, 1e-6)
+      << "a mean image replaces the means alone";
+}
+
 TEST_F(ImageDatasetTest, CropsDependOnSeedEpochAndIndexAlone) {
   for (const char* name : {"train/a/1.png", "train/a/2.png", "val/a/1.png"}) {
     write(name, numbered_png());

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "tests/data/data_error_of.h"
 #include "tests/data/images/idx_files.h"
 #include "tests/data/images/image_files.h"
@@ -52,11 +54,65 @@ TEST_F(ImageFolder, LabelsFollowTheNamesOfTrainsClasses) {
   EXPECT_TRUE(images.warnings.empty());
 }
 
-TEST_F(ImageFolder, ValMayBeCalledTest) {
+TEST_F(ImageFolder, ValMayBeCalledOtherwise) {
   write("train/a/1");
-  write("test/a/2");
-  EXPECT_TRUE(is_image_folder(folder_.path()));
-  EXPECT_THAT(names_of(scan().test), ElementsAre("a/2 0"));
+  for (const char* name : {"test", "validation", "valid", "val"}) {
+    write(std::string(name) + "/a/" + name);
+    EXPECT_TRUE(has_class_folders(folder_.path()));
+    EXPECT_THAT(names_of(scan().test), ElementsAre(std::string("a/") + name + " 0"));
+  }
+  EXPECT_THAT(scan().warnings,
+              ElementsAre(folder_.path().string() +
+                          " holds 'val', 'valid', 'validation', 'test': validating on 'val'"));
+}
+
+// Three classes of 200, 20 and 2 images.
+TEST_F(ImageFolder, AShareOfEachClassIsHeldOut) {
+  for (const auto& [name, images] :
+       {std::pair("train/a/", 200), {"train/b/", 20}, {"train/c/", 2}}) {
+    for (int i = 0; i < images; ++i) write(name + std::to_string(i) + ".jpg");
+  }
+  const ImageFolderOptions share{.val_share = 0.2};
+  const ImageCollection images = scan_image_folder(folder_.path(), share);
+  std::map<std::int32_t, int> held_out;
+  for (const auto& file : images.test.files) ++held_out[file.label];
+  EXPECT_NEAR(held_out[0], 40, 12) << "two standard deviations are 11";
+  EXPECT_NEAR(held_out[1], 4, 4);
+  EXPECT_EQ(held_out[2], 1) << "at least one, and not all";
+  EXPECT_EQ(images.train.files.size() + images.test.files.size(), 222u);
+  std::vector<std::string> before = names_of(images.test);
+  for (int i = 200; i < 300; ++i) write("train/a/" + std::to_string(i) + ".jpg");
+  const std::vector<std::string> after = names_of(scan_image_folder(folder_.path(), share).test);
+  for (const std::string& name : before) EXPECT_THAT(after, ::testing::Contains(name));
+  EXPECT_NEAR(static_cast<double>(after.size()), static_cast<double>(before.size()) + 20, 9);
+}
+
+TEST_F(ImageFolder, ClassesNeedNoSplit) {
+  for (const char* name : {"cat/1", "cat/2", "cat/3", "dog/1", "dog/2"}) write(name);
+  const std::string hint =
+      "if its folders are classes, hold out some images of each for "
+      "validation, --val-split 0.1";
+  EXPECT_EQ(error(), "[" + folder_.path().string() +
+                         "] no folder 'train' (it holds folders 'cat', 'dog', no files): " + hint);
+  const ImageCollection images = scan_image_folder(folder_.path(), {.val_share = 0.5});
+  EXPECT_THAT(images.class_names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(images.train.files.size() + images.test.files.size(), 5u);
+  EXPECT_TRUE(std::filesystem::exists(images.test.path(0)));
+  EXPECT_EQ(scan_image_folder(folder_.path(), {.needs_train = false}).test.files.size(), 5u);
+  const ImageCollection all =
+      scan_image_folder(folder_.path(), {.needs_train = false, .needs_test = false});
+  EXPECT_EQ(all.train.files.size(), 5u);
+  EXPECT_TRUE(all.test.files.empty());
+}
+
+TEST_F(ImageFolder, RefusesAShareThatHoldsNothingOut) {
+  write("train/a/1");
+  EXPECT_EQ(data_error_of([this] { scan_image_folder(folder_.path(), {.val_share = 0.5}); }),
+            at("train") + "no class has two images, so none can be held out");
+  write("valid/a/2");
+  EXPECT_EQ(data_error_of([this] { scan_image_folder(folder_.path(), {.val_share = 0.5}); }),
+            "[" + folder_.path().string() +
+                "] holds 'valid' for validation, so no images need to be held out");
 }
 
 TEST_F(ImageFolder, NamesMayHoldAnything) {
@@ -98,11 +154,15 @@ TEST_F(ImageFolder, RefusesAFolderThatIsNone) {
 
 TEST_F(ImageFolder, RefusesAFolderWithoutASplit) {
   write("train/a/1");
-  EXPECT_EQ(error(), "[" + folder_.path().string() + "] no folder 'val' or 'test' for validation");
+  EXPECT_EQ(error(), "[" + folder_.path().string() +
+                         "] no folder 'val', 'valid', 'validation' or 'test' for validation (it "
+                         "holds folders 'train', no files): add one, or hold out some images of "
+                         "train, --val-split 0.1");
   std::filesystem::remove_all(folder_.path() / "train");
   write("val/a/1");
   EXPECT_EQ(error(), at("train") + "no such folder");
-  EXPECT_THAT(names_of(scan_image_folder(folder_.path(), false).test), ElementsAre("a/1 0"));
+  EXPECT_THAT(names_of(scan_image_folder(folder_.path(), {.needs_train = false}).test),
+              ElementsAre("a/1 0"));
 }
 
 TEST_F(ImageFolder, RefusesAFolderWithoutClasses) {
@@ -115,6 +175,8 @@ TEST_F(ImageFolder, RefusesAClassWithoutImages) {
   for (const char* name : {"train/a/1", "val/a/2"}) write(name);
   make("train/empty one");
   EXPECT_EQ(error(), at("train/empty one") + "the class has no images");
+  write("train/empty one/deeper/1");
+  EXPECT_EQ(error(), at("train/empty one") + "the class has no images, but folders 'deeper'");
 }
 
 TEST_F(ImageFolder, RefusesAClassThatIsNotTrains) {

@@ -84,9 +84,49 @@ TEST_F(ImageList, NamesALabelOutOfRangeWithItsLine) {
 
 TEST_F(ImageList, NamesALineThatIsNone) {
   EXPECT_EQ(error("a.jpg\n"), at_train() + "line 1: expected a path and a label, got 'a.jpg'");
-  EXPECT_EQ(error("a.jpg one\n"), at_train() + "line 1: the label 'one' is not a whole number");
   EXPECT_EQ(error("a.jpg 1.5\n"), at_train() + "line 1: the label '1.5' is not a whole number");
-  EXPECT_EQ(error("b c.jpg\n"), at_train() + "line 1: the label 'c.jpg' is not a whole number");
+  EXPECT_EQ(error("b c.jpg\n"), at_train() + "line 1: expected a path and a label, got 'b c.jpg'");
+}
+
+TEST_F(ImageList, LabelsMayBeNames) {
+  write_text(val_, "deep/d.jpg cat\n");
+  const ImageCollection images = read(
+      "\xEF\xBB\xBF"
+      "a.jpg dog\nb c.jpg cat\ndeep/d.jpg\tguinea pig\r\na.jpg cat\n");
+  EXPECT_TRUE(images.named);
+  EXPECT_THAT(images.class_names, ElementsAre("cat", "dog", "guinea pig"));
+  EXPECT_EQ(images.train.files[0].label, 1);
+  EXPECT_EQ(images.train.files[1].path, "b c.jpg");
+  EXPECT_EQ(images.train.files[2].label, 2);
+  EXPECT_EQ(images.test.files[0].label, 0);
+  EXPECT_FALSE(read_image_lists({.test = folder_.path() / "val", .root = folder_.path() / "images"})
+                   .class_names.size() > 1);
+}
+
+TEST_F(ImageList, AFileMayOrderTheNames) {
+  write_text(val_, "a.jpg cat\n");
+  write_text(train_, "a.jpg dog\na.jpg cat\n");
+  ImageListOptions options{.train = train_, .test = val_, .root = folder_.path() / "images"};
+  options.names = {"dog", "cat", "eel"};
+  const ImageCollection images = read_image_lists(options);
+  EXPECT_THAT(images.class_names, ElementsAre("dog", "cat", "eel"));
+  EXPECT_EQ(images.test.files[0].label, 1);
+  options.names = {"dog"};
+  EXPECT_EQ(data_error_of([&] { read_image_lists(options); }),
+            at_train() + "line 2: the label 'cat' is none of the 1 classes");
+}
+
+TEST_F(ImageList, NamesALineWhoseLabelIsOfTheOtherKind) {
+  EXPECT_EQ(error("a.jpg 0\na.jpg cat\n"),
+            at_train() + "line 2: the label 'cat' is not a whole number, as those before it are");
+  EXPECT_EQ(error("a.jpg cat\n\na.jpg 3\n"),
+            at_train() + "line 3: the label '3' is a number, but those before it are names");
+  EXPECT_EQ(error("a.jpg cat\n"), "[" + val_.string() +
+                                      "] line 1: the label '0' is a number, but those before it "
+                                      "are names");
+  write_text(val_, "a.jpg cat\na.jpg cow\n");
+  EXPECT_EQ(error("a.jpg cat\n"),
+            "[" + val_.string() + "] line 2: the label 'cow' is none of the 1 classes");
 }
 
 TEST_F(ImageList, RefusesAListWithoutImages) {

@@ -22,7 +22,9 @@ class ScaledImagesTest : public testing::Test {
     auto collection = std::make_shared<ImageCollection>();
     collection->name = "images";
     collection->test.files = {{(folder_.path() / name).string(), 3}};
-    return {collection, shape, {.mean = 0.5, .deviation = 0.25}, bad_, scaled_};
+    Normalisations figures;
+    figures.fill({.mean = 0.5, .deviation = 0.25});
+    return {collection, shape, figures, bad_, scaled_};
   }
   std::vector<float> read(const std::string& name, ImageShape shape) {
     std::vector<float> image(shape.elements(), -9.0f);

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "data/images/idx/idx_dataset.h"
+#include "data/images/idx/idx_folder.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
@@ -47,11 +47,11 @@ TEST_F(IdxTrainingTest, IsNotNamedByItsFolder) {
   const Outcome outcome = train();
   ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
   EXPECT_EQ(outcome.json()["data"], "My Fashion clothes");
-  const Normalisation figures = normalisation_of(read_idx_split(data_, Split::kTrain));
+  const Normalisations figures = normalisation_of(read_idx_split(data_, Split::kTrain));
   EXPECT_THAT(outcome.messages,
               HasSubstr("IDX files: My Fashion clothes, no collection that is known, classes 0 to "
                         "2; " +
-                        normalisation_text(figures)));
+                        normalisation_text(figures, 1)));
   EXPECT_THAT(trained().class_names, ElementsAre("0", "1", "2"));
   EXPECT_EQ(trained().normalisation, figures);
   EXPECT_EQ(trained().input, (ImageShape{1, 18, 20}));
@@ -90,7 +90,7 @@ TEST_F(IdxTrainingTest, EvaluationsUseTheTrainingsNormalisation) {
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = skyline_program(words);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
-    EXPECT_THAT(outcome.messages, HasSubstr(normalisation_text(*trained().normalisation)));
+    EXPECT_THAT(outcome.messages, HasSubstr(normalisation_text(*trained().normalisation, 1)));
     return outcome.json();
   };
   const double loss = evaluated({})["loss"];
@@ -106,11 +106,11 @@ TEST_F(IdxTrainingTest, EvaluationsUseTheTrainingsNormalisation) {
 
 TEST_F(IdxTrainingTest, ResumingKeepsTheNormalisation) {
   ASSERT_EQ(train({"--steps", "3"}).exit_code, 0);
-  const std::optional<Normalisation> before = trained().normalisation;
+  const std::optional<Normalisations> before = trained().normalisation;
   write_file(data_ / "train-images-idx3-ubyte", idx_bytes({30, 18, 20}, Bytes(30 * 18 * 20, 250)));
   const Outcome outcome = skyline_program({"train", "--resume", run_, "--steps", "5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
-  EXPECT_THAT(outcome.messages, HasSubstr(normalisation_text(*before)));
+  EXPECT_THAT(outcome.messages, HasSubstr(normalisation_text(*before, 1)));
   EXPECT_EQ(trained().normalisation, before);
   EXPECT_EQ(load_checkpoint(run_).checkpoint.position.step, 5);
 }
@@ -148,7 +148,8 @@ TEST(IdxNaming, RecognisesKnownLabels) {
     EXPECT_EQ(found.name, "fashion-mnist");
     EXPECT_EQ(found.class_names.at(9), "ankle boot");
   }
-  EXPECT_EQ(normalisation_of(read_idx_split(real, Split::kTrain)), (Normalisation{0.286, 0.353}));
+  EXPECT_EQ(normalisation_of(read_idx_split(real, Split::kTrain))[0],
+            (Normalisation{0.286, 0.353}));
 }
 
 TEST_F(IdxTrainingTest, AFolderOfClassesIsNoIdxFolderWhateverElseItHolds) {

@@ -1,5 +1,6 @@
 #include "train/images/image_data.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "data/host.h"
@@ -105,10 +106,48 @@ TEST(TrainingDataTest, FoldersWithoutAPartAreRefusedByName) {
   };
   const TemporaryFolder folder;
   EXPECT_NE(problem(folder).find("neither an image folder"), std::string::npos);
+  EXPECT_NE(problem(folder).find("it holds no folders, no files"), std::string::npos);
   tests::write_file(folder / "train/a/1", {1});
-  EXPECT_NE(problem(folder).find("no folder 'val' or 'test'"), std::string::npos);
+  EXPECT_NE(problem(folder).find("no folder 'val', "), std::string::npos);
   tests::write_file(folder / "val/b/1", {1});
   EXPECT_NE(problem(folder).find("class 'b' is not a class of train"), std::string::npos);
+}
+
+TEST(TrainingDataTest, OptionsThatImagesInArraysDoNotUseAreRefused) {
+  const TemporaryFolder folder;
+  tests::write_text(folder / "train-images-idx3-ubyte", "");
+  const std::string data = folder.path().string();
+  const auto problem = [](const DataOptions& options) -> std::string {
+    try {
+      open_image_data(options, {});
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const std::string why = "the images of IDX files come as they are";
+  for (const auto& [options, flag] :
+       {std::pair(DataOptions{.data = data, .resize = 40}, "--resize"),
+        {DataOptions{.data = data, .val_split = 0.1}, "--val-split"},
+        {DataOptions{.data = data, .mean = "none"}, "--mean"},
+        {DataOptions{.data = data, .deviation = "1,1,1"}, "--deviation"}}) {
+    EXPECT_EQ(problem(options),
+              flag + std::string(" is for image files and would do nothing here: ") + why);
+  }
+  EXPECT_EQ(problem({.data = data, .mirror = false}), "--no-mirror would do nothing: " + why);
+}
+
+TEST(ClassWarningsTest, NameWhatIsOdd) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(class_warnings({"a", "b"}, {9, 1}, {1, 1}), ElementsAre());
+  EXPECT_THAT(class_warnings({"a"}, {5}, {1}),
+              ElementsAre("all images are of one class, 'a': is the data's folder a level too high "
+                          "or too deep?"));
+  EXPECT_THAT(class_warnings({"a", "b", "c"}, {0, 20, 2}, {1, 0, 0}),
+              ElementsAre("1 of 3 classes has no images to train with: 'a'",
+                          "2 of 3 classes have no images to validate with: 'b', 'c'",
+                          "classes are very unequal: 'b' has 20 training images, 'c' has 2"));
+  EXPECT_THAT(class_warnings({"a", "b"}, {1, 1}, {0, 0}), ElementsAre()) << "no split at all";
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/files.h"
+#include "train/checkpoints/safetensors.h"
 
 namespace skyline {
 namespace {
@@ -154,7 +155,82 @@ TEST_F(ImageTrainingTest, EvaluateRefusesOtherClasses) {
   const Outcome outcome = skyline_program({"evaluate", (folder_ / "run").string()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.messages,
-              HasSubstr("class 0, got \"green\", expected \"blue\", as in training"));
+              HasSubstr("class \"green\" is none of the 2 that the run was trained with"));
+}
+
+// The labels are the run's, whatever classes there are.
+TEST_F(ImageTrainingTest, EvaluateTakesSomeOfTheClasses) {
+  ASSERT_EQ(train("run").exit_code, 0);
+  fs::create_directories(folder_ / "some/val");
+  fs::copy(data_ / "val/red ones", folder_ / "some/val/red ones");
+  write_text(folder_ / "list.txt", "val/red ones/0.png\tred ones\n");
+  for (const std::vector<std::string>& data :
+       {std::vector<std::string>{"--data", folder_ / "some"},
+        {"--data", folder_ / "some/val"},  // classes without a split
+        {"--val-list", folder_ / "list.txt", "--root", data_.string()}}) {
+    std::vector<std::string> words = {"evaluate", folder_ / "run", "--json"};
+    words.insert(words.end(), data.begin(), data.end());
+    const Outcome outcome = skyline_program(words);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+    EXPECT_GT(outcome.json()["images"], 0);
+  }
+}
+
+// The figures are in the arguments and in the weights' metadata; nothing is summed.
+TEST_F(ImageTrainingTest, AFixedMeanNeedsNoPassAndIsSaidBesideTheWeights) {
+  const Outcome outcome = train("run", {"--mean", "imagenet", "--no-mirror", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_THAT(outcome.messages, Not(HasSubstr("mean of")));
+  EXPECT_FALSE(fs::exists(folder_ / "run/mean.safetensors"));
+  const auto metadata = [this](const std::string& run) {
+    return read_safetensors(folder_ / run / "checkpoints/latest/weights.safetensors").metadata;
+  };
+  EXPECT_EQ(metadata("run"),
+            (std::map<std::string, std::string>{
+                {"format", "skyline"},
+                {"input", "(level / 255 - mean) / deviation, with levels from 0 to 255"},
+                {"input.channels", "red, green, blue"},
+                {"input.deviation", "0.229, 0.224, 0.225"},
+                {"input.mean", "0.485, 0.456, 0.406"},
+                {"input.shape", "3, 16, 16"}}));
+  const auto evaluated = skyline_program({"evaluate", folder_ / "run", "--json"}).json();
+  EXPECT_EQ(evaluated["top1"], outcome.json()["top1"]);
+  const Outcome numbers = train("numbers", {"--mean", "0.485,0.456,0.406", "--deviation",
+                                            "0.229,0.224,0.225", "--no-mirror"});
+  ASSERT_EQ(numbers.exit_code, 0) << numbers.messages;
+  EXPECT_EQ(host_copies(last("numbers").weights), host_copies(last("run").weights));
+  ASSERT_EQ(train("plain").exit_code, 0);
+  EXPECT_THAT(metadata("plain").at("input.mean"), HasSubstr("mean.safetensors"));
+  EXPECT_EQ(metadata("plain").at("input.deviation"), "1, 1, 1");
+  EXPECT_NE(host_copies(last("plain").weights), host_copies(last("run").weights));
+  for (const auto& [flag, value] : {std::pair("--mean", "none"), {"--deviation", "1,1,1"}}) {
+    const Outcome resumed =
+        skyline_program({"train", "--resume", folder_ / "run", "--epochs", "3", flag, value});
+    EXPECT_EQ(resumed.exit_code, 2);
+    EXPECT_THAT(resumed.messages, HasSubstr("but the run to resume was started with"));
+  }
+}
+
+TEST_F(ImageTrainingTest, AShareOfTrainIsHeldOut) {
+  fs::remove_all(data_ / "val");
+  const Outcome outcome = train("run", {"--val-split", "0.25", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
+  const auto evaluated = skyline_program({"evaluate", folder_ / "run", "--json"}).json();
+  EXPECT_EQ(evaluated["top1"], outcome.json()["top1"]);
+  EXPECT_LT(evaluated["images"], 16);
+  EXPECT_EQ(skyline_program({"train", "--resume", folder_ / "run", "--epochs", "3"}).exit_code, 0);
+}
+
+TEST_F(ImageTrainingTest, BatchNormalizationOfOneValueAChannelIsWarnedOf) {
+  const auto messages = [this](const char* insize, const char* batch_size) {
+    return skyline_program({"train", "--model", "resnet18", "--data", data_.string(), "--insize",
+                            insize, "--batch-size", batch_size, "--steps", "1", "--threads", "1",
+                            "--out", folder_ / (std::string(insize) + batch_size)})
+        .messages;
+  };
+  EXPECT_THAT(messages("32", "1"), HasSubstr("5 batch normalizations see one value a channel"));
+  EXPECT_THAT(messages("32", "2"), Not(HasSubstr("one value a channel")));
+  EXPECT_THAT(messages("64", "1"), Not(HasSubstr("one value a channel")));
 }
 
 // Each change of the data shifts labels or gives batches other images; none may pass in silence.
@@ -263,6 +339,9 @@ TEST_F(ImageTrainingTest, WrongUsageIsNamed) {
       {{"--root", data_.string()}, "--root needs --train-list or --val-list"},
       {{"--data", data_.string(), "--resize", "15"}, "--resize is 15, but the model reads 16"},
       {{"--data", data_.string(), "--mean", "imgae"}, "did you mean 'image'"},
+      {{"--data", data_.string(), "--mean", "124,116,104"}, "is not three numbers R,G,B from 0"},
+      {{"--data", data_.string(), "--deviation", "0,1,1"}, "is not three numbers R,G,B from 0.001"},
+      {{"--val-list", list, "--val-split", "0.1"}, "--val-split and --val-list exclude each other"},
       {{"--data", list}, "is not a folder of images"},
   };
   for (const auto& [words, sentence] : cases) {
@@ -292,7 +371,8 @@ TEST_F(ImageTrainingTest, CheckDataNamesEveryBadFile) {
 TEST_F(ImageTrainingTest, CheckDataRefusesWhatItCannotScan) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {(folder_ / "none").string(), "no data set"},
-      {folder_.path().string(), "neither an image folder (train/CLASS/*, val/CLASS/*) nor IDX"}};
+      {folder_.path().string(), "the class has no images, but folders 'train', 'val'"},
+      {(data_ / "val/blue").string(), "neither an image folder (train/CLASS/*, val/CLASS/*, or "}};
   for (const auto& [path, sentence] : cases) {
     const Outcome outcome = skyline_program({"check-data", path});
     EXPECT_NE(outcome.exit_code, 0);

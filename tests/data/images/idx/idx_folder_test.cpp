@@ -1,4 +1,4 @@
-#include "data/images/idx/idx_dataset.h"
+#include "data/images/idx/idx_folder.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class IdxFolder : public testing::Test {
   }
 
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
-  IdxDataset load(Split split = Split::kTrain) const {
+  ArrayDataset load(Split split = Split::kTrain) const {
     return {"digits", numbered_classes(10), read_idx_split(folder_.path(), split)};
   }
   std::string load_error(Split split = Split::kTrain) const {
@@ -51,8 +51,8 @@ class IdxFolder : public testing::Test {
 
 TEST_F(IdxFolder, ReadsPlainAndCompressedFiles) {
   for (const Split split : {Split::kTrain, Split::kTest}) {
-    IdxDataset data = load(split);
-    data.set_normalisation({.mean = 0.1307, .deviation = 0.3081});
+    ArrayDataset data = load(split);
+    data.set_normalisation({{{0.1307, 0.3081}}});
     EXPECT_EQ(data.size(), 3u);
     EXPECT_EQ(data.classes(), 10);
     EXPECT_EQ(data.image_shape(), (ImageShape{.channels = 1, .height = 2, .width = 2}));
@@ -158,17 +158,17 @@ TEST_F(IdxFolder, AreKnownByTheNamesOfTheirFiles) {
   EXPECT_TRUE(has_idx_files(other.path()));
 }
 
-IdxSplit split_of(const Bytes& levels) {
-  IdxSplit split;
+ImageArrays split_of(const Bytes& levels) {
+  ImageArrays split;
   split.images = {{static_cast<std::uint32_t>(levels.size()), 1, 1}, levels};
   return split;
 }
 
 TEST(IdxNormalisation, IsTheMeanAndDeviationOfEveryPixel) {
   // Mean 63.75 = 0.25 · 255; deviation √(3 · 63.75² + 191.25²)/2 = 0.4330 · 255.
-  EXPECT_EQ(normalisation_of(split_of({0, 0, 0, 255})), (Normalisation{0.25, 0.433}));
-  EXPECT_EQ(normalisation_of(split_of({51, 102})), (Normalisation{0.3, 0.1}));
-  EXPECT_EQ(normalisation_of(split_of(Bytes(1000, 200))), (Normalisation{0.7843, 1}));
+  EXPECT_EQ(normalisation_of(split_of({0, 0, 0, 255}))[0], (Normalisation{0.25, 0.433}));
+  EXPECT_EQ(normalisation_of(split_of({51, 102}))[0], (Normalisation{0.3, 0.1}));
+  EXPECT_EQ(normalisation_of(split_of(Bytes(1000, 200)))[0], (Normalisation{0.7843, 1}));
 }
 
 // As before the figures came from the content, so that losses keep their bits.
