@@ -4,8 +4,10 @@
 #include <memory>
 #include <ranges>
 
+#include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
 #include "train/data_results.h"
+#include "train/images/confusion.h"
 #include "train/images/image_step.h"
 #include "train/images/prediction.h"
 #include "train/run/memory_summary.h"
@@ -17,6 +19,7 @@ namespace {
 struct EvaluateArguments {
   CheckpointArguments network;
   DataOptions data;
+  std::filesystem::path report;
 };
 
 // Replaces the run's data by those of this command.
@@ -55,6 +58,7 @@ struct EvaluationAnswer {
   std::string data;
   int classes = 0;
   Accuracy accuracy;
+  const Confusion& confusion;
   double seconds = 0;
   ProcessSummary process;
   std::vector<BadImage> bad_images;
@@ -76,6 +80,14 @@ Rows<EvaluationAnswer> rows(const EvaluationAnswer*) {
            }},
           {"loss", kNumber, "mean cross-entropy",
            [](auto& answer) { return answer.accuracy.mean_loss(); }},
+          {"classes", "by label", [](auto& answer) { return answer.confusion.classes(); }},
+          {"confusion",
+           "rows of numbers of images: the true class is the row, the likeliest one the column; "
+           "null: more than 1,000 classes",
+           [](auto& answer) {
+             auto matrix = answer.confusion.matrix();
+             return matrix.empty() ? std::nullopt : std::optional(std::move(matrix));
+           }},
           {"seconds", kSeconds, "of the evaluation", &EvaluationAnswer::seconds},
           {"process", "what the system counts for this process", &EvaluationAnswer::process},
           {"bad_images", "files that could not be used", &EvaluationAnswer::bad_images}};
@@ -96,7 +108,23 @@ void adopt_classes(DataOptions& data, const TrainedData& trained) {
   data.classes = static_cast<std::int64_t>(trained.class_names.size());
 }
 
+// The figures at the top of the page.
+std::vector<std::pair<std::string, std::string>> page_facts(const Accuracy& accuracy, int classes) {
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"top-1", fmt::format("{:.2f} %", 100 * accuracy.top1())}};
+  if (classes > kTopGuesses) {
+    facts.emplace_back("top-5", fmt::format("{:.2f} %", 100 * accuracy.top5()));
+  }
+  facts.emplace_back("loss", fmt::format("{:.4f}", accuracy.mean_loss()));
+  facts.emplace_back("images", std::to_string(accuracy.total));
+  if (accuracy.not_counted > 0) {
+    facts.emplace_back("unreadable, not counted", std::to_string(accuracy.not_counted));
+  }
+  return facts;
+}
+
 CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Console& console) {
+  require_folder_of(arguments.report);
   TrainedNetwork trained = load_network(arguments.network, console);
   TrainOptions& options = trained.options;
   take_data(options, list, arguments.data);
@@ -112,21 +140,31 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
 
   const std::unique_ptr<ImageRun> run = inference_run(trained, data.shape());
   const double started = now_seconds();
+  Confusion confusion(data.test->class_names(), static_cast<std::size_t>(data.classes));
   const Accuracy accuracy =
-      evaluate(run->context, *run->model, *data.test, evaluation_batches(options));
+      evaluate(run->context, *run->model, *data.test, evaluation_batches(options), {},
+               [&confusion](std::size_t index, std::span<const float> logits, std::int32_t label) {
+                 confusion.add(index, logits, label);
+               });
   const double seconds = now_seconds() - started;
   const ModelRun* const runs[] = {run.get()};
   const EvaluationAnswer answer{.network = trained,
                                 .data = data.test->name(),
                                 .classes = data.classes,
                                 .accuracy = accuracy,
+                                .confusion = confusion,
                                 .seconds = seconds,
                                 .process = process_summary(runs, 0),
                                 .bad_images = data.unreadable()};
-  return told(answer, bad_images_text(data.unreadable()) +
-                          fmt::format("{} after step {} on {}: {}\n", options.model,
-                                      trained.position().step, data.test->name(),
-                                      to_text(accuracy, data.classes)));
+  const std::string title = fmt::format("{} after step {} on {}", options.model,
+                                        trained.position().step, data.test->name());
+  if (!arguments.report.empty()) {
+    write_and_say(arguments.report,
+                  confusion_page(confusion, data, title, page_facts(accuracy, data.classes)),
+                  console);
+  }
+  return told(answer, bad_images_text(data.unreadable()) + confusion_text(confusion) +
+                          fmt::format("{}: {}\n", title, to_text(accuracy, data.classes)));
 }
 
 struct PredictArguments {
@@ -184,6 +222,8 @@ CommandRun declare_evaluate(OptionList& list) {
   add_checkpoint_arguments(list, "CHECKPOINT", arguments->network);
   add_image_sources(list, arguments->data);
   add_decoding_options(list, arguments->data);
+  list.add("--report", path(arguments->report, "FILE.html"),
+           "Write a page with the matrix of classes and predictions and pictures of mistakes");
   list.prints(keys<EvaluationAnswer>);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }

@@ -205,15 +205,17 @@ void for_each_image(Context& context, const Model& model, const Dataset& dataset
 }
 
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  const EvaluationBatches& batches, const EvaluationProgress& progress) {
+                  const EvaluationBatches& batches, const EvaluationProgress& progress,
+                  const LogitsVisitor& visit) {
   ImageBatches images(context, model, dataset, batches, batches.shares.of_data());
   Accuracy accuracy;
   for_each_batch(
       batches.shares, images.count(),
       [&](std::size_t batch) {
         Accuracy of_batch;
-        images.next(batch, [&](std::size_t, std::span<const float> logits, std::int32_t label) {
+        images.next(batch, [&](std::size_t i, std::span<const float> logits, std::int32_t label) {
           count(of_batch, logits, label);
+          if (visit) visit(i, logits, label);
         });
         return bytes_of(of_batch);
       },

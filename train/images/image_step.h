@@ -83,9 +83,10 @@ void for_each_image(Context& context, const Model& model, const Dataset& dataset
                     EvaluationBatches batches, const LogitsVisitor& visit);
 
 // Evaluates `dataset` as for_each_image() does; its batches are divided among the processes of a
-// run. Unreadable images are not counted. Throws DataError if no image can be read, too, and what
-// `progress` throws.
+// run. Unreadable images are not counted. `visit` sees the images of this process. Throws DataError
+// if no image can be read, too, and what `progress` and `visit` throw.
 Accuracy evaluate(Context& context, const Model& model, const Dataset& dataset,
-                  const EvaluationBatches& batches, const EvaluationProgress& progress = {});
+                  const EvaluationBatches& batches, const EvaluationProgress& progress = {},
+                  const LogitsVisitor& visit = {});
 
 }  // namespace skyline

@@ -45,6 +45,7 @@ add_page(Together together.html STYLE page.css SCRIPT format tooltip legend svg 
   make_table strategies together_page)
 add_page(Ranks ranks.html STYLE page.css ranks.css SCRIPT format tooltip legend svg chart
   cursor_chart make_table ranks_page)
+add_page(Confusion confusion.html STYLE page.css confusion.css SCRIPT format make_table confusion_page)
 add_page(Runs runs.html STYLE page.css runs.css SCRIPT format step view tooltip legend svg chart
   step_chart plan_chart make_table folded_table run_chart runs_page)
 

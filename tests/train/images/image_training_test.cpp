@@ -161,6 +161,7 @@ TEST_F(ImageTrainingTest, EvaluateRefusesOtherClasses) {
 // The labels are the run's, whatever classes there are.
 TEST_F(ImageTrainingTest, EvaluateTakesSomeOfTheClasses) {
   ASSERT_EQ(train("run").exit_code, 0);
+  const auto all = skyline_program({"evaluate", folder_ / "run", "--json"}).json();
   fs::create_directories(folder_ / "some/val");
   fs::copy(data_ / "val/red ones", folder_ / "some/val/red ones");
   write_text(folder_ / "list.txt", "val/red ones/0.png\tred ones\n");
@@ -172,7 +173,10 @@ TEST_F(ImageTrainingTest, EvaluateTakesSomeOfTheClasses) {
     words.insert(words.end(), data.begin(), data.end());
     const Outcome outcome = skyline_program(words);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.messages;
-    EXPECT_GT(outcome.json()["images"], 0);
+    EXPECT_EQ(outcome.json()["confusion"][0], (std::vector{0, 0}));
+    if (data[0] == "--data") {
+      EXPECT_EQ(outcome.json()["confusion"][1], all["confusion"][1]);
+    }
   }
 }
 
