@@ -63,7 +63,8 @@ Parameter make_parameter(Context& context, const TensorSpec& spec, std::string n
                          const void* host) {
   Parameter parameter{.name = name,
                       .value = context.resident(spec, Category::kParameter, name, host)};
-  if (!context.training()) return parameter;
+  const auto& frozen = context.options().frozen;
+  if (!context.training() || std::ranges::find(frozen, name) != frozen.end()) return parameter;
   if (!context.options().fused_update) {
     parameter.gradient = context.resident(spec, Category::kParameterGradient, name);
   }

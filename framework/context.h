@@ -48,6 +48,9 @@ class Context {
     // In which sequence backward passes and updates run; null: as the program wrote them. Runs
     // whose plans must fit each other share it.
     std::shared_ptr<StepOrders> orders;
+    // Parameters that training leaves as they are: they have no gradient, and backward computes
+    // none that only they would need.
+    std::vector<std::string> frozen = {};
     bool prefetch = false;      // see stage_uploads()
     bool check_finite = false;  // check every output after every op; slow
     bool record_graph = false;  // record the running step, see recorded_step()

@@ -68,7 +68,7 @@ class Tensor {
 struct Parameter {
   std::string name;
   Tensor value;     // its edge leads to a leaf node if it has a gradient
-  Tensor gradient;  // same spec; empty in inference and under fused_update
+  Tensor gradient;  // same spec; empty if frozen, in inference and under fused_update
 };
 
 // A resident tensor that the optimizer does not change (running mean and variance).

@@ -9,6 +9,8 @@ BatchNorm2d::BatchNorm2d(Context& context, std::string_view name, int channels,
     : Layer(name), params_(params) {
   add_parameter(context, {"gamma", "weight"}, {{channels}}, 1);
   add_parameter(context, {"beta", "bias"}, {{channels}}, 0);
+  params_.frozen =
+      context.training() && !parameter(0).requires_grad() && !parameter(1).requires_grad();
   add_buffer(context, {"running_mean"}, {{channels}}, 0);
   add_buffer(context, {"running_variance", "running_var"}, {{channels}}, 1);
   add_batch_counter("num_batches_tracked");

@@ -13,7 +13,8 @@ class BatchNorm2d : public Layer {
   BatchNorm2d(Context& context, std::string_view name, int channels, BatchNormParams params = {});
 
   // x [N, C, H, W] to the same shape. Training mode uses the batch's statistics and updates the
-  // running ones; inference mode uses the running ones.
+  // running ones; inference mode uses the running ones, and so does training where gamma and beta
+  // are frozen.
   Tensor operator()(Context& context, Tensor x) const;
 
  private:

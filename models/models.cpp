@@ -62,12 +62,14 @@ const ModelEntry& find_model(std::string_view name) {
   throw std::invalid_argument("unknown model '" + std::string(name) + "'");
 }
 
-std::int64_t parameter_count(const Network& network) {
+std::int64_t parameter_count(std::span<const Parameter> parameters) {
   std::int64_t count = 0;
-  for (const Parameter& parameter : network.parameters()) {
-    count += parameter.value.shape().elements();
-  }
+  for (const Parameter& parameter : parameters) count += parameter.value.shape().elements();
   return count;
+}
+
+std::int64_t parameter_count(const Network& network) {
+  return parameter_count(network.parameters());
 }
 
 }  // namespace skyline

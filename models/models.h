@@ -28,7 +28,8 @@ std::span<const ModelEntry> models();
 // Throws std::invalid_argument for an unknown name.
 const ModelEntry& find_model(std::string_view name);
 
-// Number of elements of all parameters.
+// Number of elements of these parameters, or of all of a network.
+std::int64_t parameter_count(std::span<const Parameter> parameters);
 std::int64_t parameter_count(const Network& network);
 
 }  // namespace skyline

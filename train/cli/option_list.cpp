@@ -192,9 +192,9 @@ OptionValue paths(std::vector<std::filesystem::path>& value, std::string type) {
           .is_set = changed(value)};
 }
 
-OptionValue files(std::vector<std::string>& value) {
-  OptionValue result =
-      stored(value, "FILE,…", [&value](const std::string& text) { value = split_at_commas(text); });
+OptionValue texts(std::vector<std::string>& value, const std::string& type) {
+  OptionValue result = stored(value, type + ",…",
+                              [&value](const std::string& text) { value = split_at_commas(text); });
   result.many = true;
   return result;
 }

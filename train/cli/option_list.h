@@ -80,8 +80,9 @@ OptionValue path(T& value, std::string type = "TEXT");
 // One or more files or folders, each a word of its own, as path() takes one. Not stored.
 OptionValue paths(std::vector<std::filesystem::path>& value, std::string type = "TEXT");
 
-// Names of files, separated by commas.
-OptionValue files(std::vector<std::string>& value);
+// Several texts, separated by commas, such as names of files.
+OptionValue texts(std::vector<std::string>& value, const std::string& type);
+inline OptionValue files(std::vector<std::string>& value) { return texts(value, "FILE"); }
 
 // One of `names`; `kind` is the noun in the error: "model".
 OptionValue choice(std::string& value, std::vector<std::string> names, const std::string& kind);

@@ -27,13 +27,14 @@ Seq2SeqShape translation_shape_of(const ModelOptions& options) {
 
 DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& step, bool infer) {
   TrainOptions training{.model = options.model, .optimizer = options.optimizer, .step = step};
-  training.translation.clip = options.translation.clip;
+  training.translation = options.translation;
+  training = resolved(training);
   return {.model = options.model,
           .shape = shape_of(options),
           .translation = translation_shape_of(options),
           .mode = infer ? Mode::kInference : Mode::kTraining,
-          .optimizer = optimizer_options(resolved(training)),
-          .step = step};
+          .optimizer = optimizer_options(training),
+          .step = training.step};
 }
 
 ModelShape shape_of(const ModelOptions& options) {

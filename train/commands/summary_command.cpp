@@ -7,30 +7,33 @@
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/lab/model_summary.h"
+#include "train/options/freezing.h"
 #include "train/options/train_options.h"
 
 namespace skyline {
 
 Rows<LayerSummary> rows(const LayerSummary*) {
-  return {{"layer", "its name; empty for ops outside of layers", &LayerSummary::layer},
-          {"op", "what it computes", &LayerSummary::op},
-          {"output", "extents of the output",
-           [](auto& layer) {
-             std::vector<std::int64_t> extents;
-             for (int axis = 0; axis < layer.output.rank(); ++axis)
-               extents.push_back(layer.output[axis]);
-             return extents;
-           }},
-          {"parameters", kCount, "that it is the first to use", &LayerSummary::parameters},
-          {"multiply_adds", kCount, "of convolutions and products", &LayerSummary::multiply_adds},
-          {"auxiliary", "it is part of a head used only in training", &LayerSummary::auxiliary}};
+  return {
+      {"layer", "its name; empty for ops outside of layers", &LayerSummary::layer},
+      {"op", "what it computes", &LayerSummary::op},
+      {"output", "extents of the output",
+       [](auto& layer) {
+         std::vector<std::int64_t> extents;
+         for (int axis = 0; axis < layer.output.rank(); ++axis)
+           extents.push_back(layer.output[axis]);
+         return extents;
+       }},
+      {"parameters", kCount, "that it is the first to use", &LayerSummary::parameters},
+      {"trained_parameters", kCount, "of these those that are not frozen", &LayerSummary::trained},
+      {"multiply_adds", kCount, "of convolutions and products", &LayerSummary::multiply_adds},
+      {"auxiliary", "it is part of a head used only in training", &LayerSummary::auxiliary}};
 }
 
 namespace {
 
 // Figures of a model or of a part of it.
 struct ModelTotals {
-  std::int64_t parameters = 0, multiply_adds = 0;
+  std::int64_t parameters = 0, trained = 0, multiply_adds = 0;
 };
 
 struct ModelSummary {
@@ -56,6 +59,8 @@ Rows<ModelSummary> rows(const ModelSummary*) {
            [](auto& summary) { return only_if(!summary.of_text(), summary.shape.classes); }},
           {"parameters", kCount, "of the network",
            [](auto& summary) { return summary.all.parameters; }},
+          {"trained_parameters", kCount, "of the network, without frozen ones",
+           [](auto& summary) { return summary.all.trained; }},
           {"multiply_adds", kCount, "of an image or a pair of sentences",
            [](auto& summary) { return summary.all.multiply_adds; }},
           {"auxiliary_parameters", kCount, "of auxiliary heads",
@@ -67,6 +72,7 @@ Rows<ModelSummary> rows(const ModelSummary*) {
 
 void add(ModelTotals& totals, const LayerSummary& row) {
   totals.parameters += row.parameters;
+  totals.trained += row.trained;
   totals.multiply_adds += row.multiply_adds;
 }
 
@@ -101,11 +107,17 @@ std::string text_of(const ModelSummary& summary) {
     text += fmt::format("of these in auxiliary heads, for training only: {}\n",
                         text_of(summary.auxiliary_heads));
   }
+  if (summary.all.trained < summary.all.parameters) {
+    text += fmt::format("frozen are {} parameters; trained are {}\n",
+                        format_count(summary.all.parameters - summary.all.trained),
+                        format_count(summary.all.trained));
+  }
   return text;
 }
 
 struct SummaryArguments {
   ModelOptions model;
+  StepOptions step;
   std::int64_t sentence_words = 30;
 };
 
@@ -116,9 +128,10 @@ CommandResult run(const OptionList& list, const SummaryArguments& arguments) {
   ModelSummary summary{.model = options.model,
                        .shape = shape_of(options),
                        .sentence_words = arguments.sentence_words};
+  const auto frozen = frozen_parameters(arguments.step, options.model, options.translation);
   summary.layers = translates(options.model)
-                       ? summarize(translation_shape_of(options), arguments.sentence_words)
-                       : summarize(find_model(options.model), summary.shape);
+                       ? summarize(translation_shape_of(options), arguments.sentence_words, frozen)
+                       : summarize(find_model(options.model), summary.shape, 1, frozen);
   for (const LayerSummary& row : summary.layers) {
     add(summary.all, row);
     if (row.auxiliary) add(summary.auxiliary_heads, row);
@@ -133,6 +146,7 @@ CommandRun declare_summary(OptionList& list) {
   add_model_options(list, arguments->model);
   list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
            "Words per sentence of seq2seq, source and target", kTextOnly);
+  add_freezing_options(list, arguments->step);
   list.prints(keys<ModelSummary>);
   return [&list, arguments](Console&) { return run(list, *arguments); };
 }

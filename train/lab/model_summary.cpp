@@ -1,5 +1,6 @@
 #include "train/lab/model_summary.h"
 
+#include <algorithm>
 #include <set>
 
 #include "framework/node.h"
@@ -30,7 +31,8 @@ void add_nodes(const Tensor& output, Nodes& nodes) {
 }
 
 // `counted` holds the parameters of earlier nodes: the steps of an unrolled LSTM share theirs.
-LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>& counted) {
+LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>& counted,
+                        std::span<const std::string> frozen) {
   LayerSummary row;
   row.auxiliary = auxiliary;
   row.layer = node.layer;
@@ -44,7 +46,11 @@ LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>&
   for (const Edge& edge : node.inputs) {
     if (!edge.node || !edge.node->is_leaf()) continue;
     const Shape& shape = edge.node->output_specs.front().shape;
-    if (counted.insert(edge.node.get()).second) row.parameters += shape.elements();
+    if (counted.insert(edge.node.get()).second) {
+      row.parameters += shape.elements();
+      const bool stays = std::ranges::find(frozen, edge.node->layer) != frozen.end();
+      if (!stays) row.trained += shape.elements();
+    }
     if (shape.rank() >= 2) row.multiply_adds += positions * shape.elements();
   }
   return row;
@@ -53,7 +59,7 @@ LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>&
 }  // namespace
 
 std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& shape,
-                                    std::int64_t batch_size) {
+                                    std::int64_t batch_size, std::span<const std::string> frozen) {
   SimulatedDevice device;
   BestFitPool pool(device);
   Context context(pool, {.execute = false});
@@ -66,11 +72,14 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
   for (const AuxiliaryLogits& head : prediction.auxiliary) add_nodes(head.logits, all);
   std::vector<LayerSummary> rows;
   std::set<const Node*> counted;
-  for (const Node* node : all) rows.push_back(summary_of(*node, !main.contains(node), counted));
+  for (const Node* node : all) {
+    rows.push_back(summary_of(*node, !main.contains(node), counted, frozen));
+  }
   return rows;
 }
 
-std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words) {
+std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words,
+                                    std::span<const std::string> frozen) {
   SimulatedDevice device;
   BestFitPool pool(device);
   Context context(pool, {.execute = false});
@@ -82,7 +91,7 @@ std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sent
   std::vector<LayerSummary> rows;
   std::set<const Node*> counted;
   for (const Node* node : nodes) {
-    if (node->layer != "loss") rows.push_back(summary_of(*node, false, counted));
+    if (node->layer != "loss") rows.push_back(summary_of(*node, false, counted, frozen));
   }
   return rows;
 }

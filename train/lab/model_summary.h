@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,17 +17,20 @@ struct LayerSummary {
   std::string layer;  // "conv2_1.conv1"; empty for ops outside layers
   std::string op;
   Shape output;
-  std::int64_t parameters = 0;
-  std::int64_t multiply_adds = 0;  // of convolutions and matrix products, without biases
-  bool auxiliary = false;          // part of a head used only in training
+  std::int64_t parameters = 0, trained = 0;  // all of them, and those that are not frozen
+  std::int64_t multiply_adds = 0;            // of convolutions and matrix products, without biases
+  bool auxiliary = false;                    // part of a head used only in training
 };
 
 // Returns a model's ops in forward order, including auxiliary heads. Figures are for the whole
-// batch of `batch_size` images. Computes nothing and allocates nothing. Throws ShapeError.
+// batch of `batch_size` images. `frozen` names parameters. Computes nothing and allocates nothing.
+// Throws ShapeError.
 std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& shape,
-                                    std::int64_t batch_size = 1);
+                                    std::int64_t batch_size = 1,
+                                    std::span<const std::string> frozen = {});
 // The same for one pair of sentences of `sentence_words` words each, up to the logits. As always,
 // the decoder reads one word more than the sentence has.
-std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words);
+std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words,
+                                    std::span<const std::string> frozen = {});
 
 }  // namespace skyline

@@ -16,6 +16,12 @@ std::string layer_of(const Parameter& parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.'));
 }
 
+std::vector<Parameter> trained_parameters(const Network& network) {
+  std::vector<Parameter> trained = network.parameters();
+  std::erase_if(trained, [](const Parameter& one) { return !one.value.requires_grad(); });
+  return trained;
+}
+
 // Stochastic gradient descent with momentum, see sgd_momentum_op(). Keeps a "velocity" for each
 // parameter.
 class Sgd final : public Optimizer {
@@ -59,7 +65,7 @@ const std::vector<std::string>& optimizer_names() {
 
 Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
                      float clip, RankOf place)
-    : parameters_(network.parameters()),
+    : parameters_(trained_parameters(network)),
       place_(place),
       clip_(clip),
       together_(context.compute().cuda() != nullptr && !context.options().fused_update) {

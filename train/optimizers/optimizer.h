@@ -30,9 +30,9 @@ struct UpdateParams {
   std::int64_t step = 1;  // counts the steps of the whole run, from 1
 };
 
-// Updates a network's parameters in place. Its state for each parameter is resident and starts at
-// zero. An update requests no memory unless gradients are clipped. To add one: a class
-// in the source that returns the op, and a row in make_optimizer().
+// Updates a network's parameters in place, those that are not frozen. Its state for each parameter
+// is resident and starts at zero. An update requests no memory unless gradients are clipped. To add
+// one: a class in the source that returns the op, and a row in make_optimizer().
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -52,6 +52,7 @@ class Optimizer {
   std::optional<BackwardInput> add_clip_factor(BackwardGraph& graph) const;
   bool clips() const noexcept { return clip_ > 0; }
 
+  // Those of the network that are not frozen.
   std::span<const Parameter> parameters() const noexcept { return parameters_; }
   // Named "<parameter>.<part>", in the order of the parameters: f32 of the parameter's shape or,
   // if ranks share the updates, of this rank's share.

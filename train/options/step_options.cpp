@@ -61,6 +61,20 @@ void add_step_options(OptionList& list, StepOptions& options) {
   list.add("--order", choice(options.order, names_of(order_algorithms()), "order"),
            "Sequence of gradients and updates; optimal: the one with the lowest peak",
            kMayBeAbsent);
+  add_freezing_options(list, options);
+}
+
+void add_freezing_options(OptionList& list, StepOptions& options) {
+  const std::string of_training = "an inference step trains nothing: leave out --infer";
+  list.add("--freeze", texts(options.freeze, "LAYER"),
+           "Layers to leave as they are, by their names in files or in 'summary': conv1, layer1, "
+           "layer2.*; frozen batch normalizations use their running values",
+           kMayBeAbsent)
+      .excludes("--train-last", "--train-last freezes all other layers: leave out --freeze")
+      .excludes("--infer", of_training);
+  list.add("--train-last", flag(options.train_last), "Freeze all layers but the last one",
+           kMayBeAbsent)
+      .excludes("--infer", of_training);
 }
 
 void add_budget_options(OptionList& list, StepOptions& options) {
@@ -92,7 +106,8 @@ Context::Options context_options(const StepOptions& options) {
           .fused_update = options.fused_update,
           .orders = options.order == kProgramOrder
                         ? nullptr
-                        : std::make_shared<StepOrders>(options.order, options.in_place)};
+                        : std::make_shared<StepOrders>(options.order, options.in_place),
+          .frozen = options.frozen};
 }
 
 }  // namespace skyline

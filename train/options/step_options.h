@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/context.h"
 #include "framework/ranks/choose_buckets.h"
@@ -40,8 +41,8 @@ void check_rank_options(const OptionList& list, bool has_ranks);
 
 inline constexpr std::string_view kProgramOrder = "program";  // steps run as they are written
 
-// Ways to lower a step's memory. To add one: a member, its row, and a line in context_options().
-// Every command that runs steps then has it.
+// Ways to lower a step's memory, and what it trains. To add one: a member, its row, and a line in
+// context_options(). Every command that runs steps then has it.
 struct StepOptions {
   bool in_place = true;
   std::int64_t recompute = 0;  // see Context::Options
@@ -49,12 +50,17 @@ struct StepOptions {
   std::int64_t micro_batches = 1;  // whose gradients are added before one update
   std::string order{kDefaultOrder};
   std::optional<std::uint64_t> memory_bytes =
-      {};               // that a training step may reserve; see StepBudget
-  std::string profile;  // file or run folder with seconds of each op
+      {};                                // that a training step may reserve; see StepBudget
+  std::string profile = {};              // file or run folder with seconds of each op
+  std::vector<std::string> freeze = {};  // layers that training leaves as they are
+  bool train_last = false;               // all but the last one
+  std::vector<std::string> frozen = {};  // the parameters that these two name, once resolved
 };
 
-// --no-in-place, --recompute, --fused-update, --micro-batches and --order.
+// --no-in-place, --recompute, --fused-update, --micro-batches, --order, --freeze and --train-last.
 void add_step_options(OptionList& list, StepOptions& options);
+// The last two alone.
+void add_freezing_options(OptionList& list, StepOptions& options);
 // --memory and --profile.
 void add_budget_options(OptionList& list, StepOptions& options);
 // "32", or "4 × 8 = 32" if a step has several batches.

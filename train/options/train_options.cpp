@@ -12,6 +12,7 @@
 #include "models/models.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
+#include "train/options/freezing.h"
 
 namespace skyline {
 namespace {
@@ -214,6 +215,7 @@ TrainOptions resolved(TrainOptions options) {
   if (translates(options) && !options.translation.source.empty() && options.data.data != kNumbers) {
     throw UsageError("--data and --source exclude each other: give one of them");
   }
+  options.step.frozen = frozen_parameters(options.step, options.model, options.translation);
   options = with_whole_paths(std::move(options));
   check_device_of(options.memory.allocator, options.memory.device);
   options.data.seed = static_cast<std::uint64_t>(options.seed);

@@ -78,6 +78,7 @@ DryRunFacts DryRun::foresee(Mode mode, Graph graph) {
           .trace = run_->memory.recording()->last_step(),
           .run = recorded,
           .parameters = parameter_count(run_->network()),
+          .trained_parameters = parameter_count(run_->updated_parameters()),
           .resident_bytes = recorded.resident_bytes(kAlignmentBytes),
           .peak_bytes = category_peaks(recorded, 1)};
 }

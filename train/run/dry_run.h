@@ -18,8 +18,8 @@ struct DryRunFacts {
   std::vector<OpId> program_numbers;
   Trace trace;  // with tags
   RecordedRun run;
-  std::int64_t parameters = 0;
-  std::uint64_t resident_bytes = 0;  // rounded
+  std::int64_t parameters = 0, trained_parameters = 0;  // all, and those that are not frozen
+  std::uint64_t resident_bytes = 0;                     // rounded
   // Peak of each category, as requested (not rounded).
   std::array<std::uint64_t, kCategoryCount> peak_bytes{};
 };

@@ -27,6 +27,10 @@ std::span<const Buffer> ModelRun::optimizer_state() const {
   return optimizer_ ? std::span<const Buffer>(optimizer_->state()) : std::span<const Buffer>();
 }
 
+std::span<const Parameter> ModelRun::updated_parameters() const {
+  return optimizer_ ? optimizer_->parameters() : std::span<const Parameter>();
+}
+
 float ModelRun::train_step(const UpdateParams& params) {
   inference_loss_.reset();
   const float loss =

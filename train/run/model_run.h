@@ -43,8 +43,9 @@ class ModelRun : public StepBatches {
   ModelRun& operator=(const ModelRun&) = delete;
 
   virtual const Network& network() const = 0;
-  // Velocities or moments; empty in inference mode.
+  // Velocities or moments, and the parameters that they are of; empty in inference mode.
   std::span<const Buffer> optimizer_state() const;
+  std::span<const Parameter> updated_parameters() const;
   // Rounded bytes of parameters, gradients, optimizer state, running values and staged inputs.
   std::uint64_t resident_bytes() const { return network_bytes_ + context.staging_bytes(); }
 

@@ -58,7 +58,7 @@ std::string own_bytes(ModelRun& run, std::size_t tensor, std::uint64_t offset,
 }  // namespace
 
 const Parameter& parameter_of_state(const ModelRun& run, std::size_t tensor) {
-  const std::vector<Parameter>& parameters = run.network().parameters();
+  const std::span<const Parameter> parameters = run.updated_parameters();
   return parameters[tensor * parameters.size() / run.optimizer_state().size()];
 }
 

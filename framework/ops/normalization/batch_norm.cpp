@@ -39,6 +39,28 @@ std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
                                .in_place = {{.input = 4, .output = 0}}});
 }
 
+// With the running values given, y is linear in x.
+std::vector<GradientCall> inference_gradients_of(const BatchNormProblem& problem,
+                                                 const std::vector<bool>&) {
+  const TensorSpec x{problem.x}, channels{problem.channels()};
+  std::vector<std::pair<std::string, TensorSpec>> operands = {
+      {"gamma", channels}, {"running_variance", channels}, {"grad_output", x}};
+  std::vector<GradientSource> sources = {GradientSource::input(1), GradientSource::input(4),
+                                         GradientSource::grad_output(0)};
+  if (problem.params.relu) {
+    operands.push_back({"y", x});
+    sources.push_back(GradientSource::output(0));
+  }
+  auto op = gradient_op(problem, {.name = "batch_norm_inference_grad",
+                                  .parameters = params_text(problem.params),
+                                  .operands = std::move(operands),
+                                  .outputs = {x},
+                                  .kernels = {make_batch_norm_inference_grad_cpu,
+                                              make_batch_norm_inference_grad_cuda},
+                                  .in_place = {{.input = 2, .output = 0}}});
+  return {{std::move(op), std::move(sources), {0}}};
+}
+
 // Throws ShapeError.
 BatchNormProblem problem_of(const BatchNormParams& params, std::span<const TensorSpec> inputs) {
   const bool updates = inputs.size() > 3;
@@ -106,6 +128,9 @@ const Declaration<BatchNormProblem, BatchNormParams> kInference = {
     },
     .outputs = [](const BatchNormProblem& problem) { return activations({{problem.x}}); },
     .kernels = {make_batch_norm_inference_cpu, make_batch_norm_inference_cuda},
+    .gradient = inference_gradients_of,
+    .recomputations =
+        [](const BatchNormProblem&) { return std::vector{Recomputation::from_inputs(5)}; },
     .in_place = {{.input = 0, .output = 0}}};
 
 }  // namespace
@@ -125,7 +150,7 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
     return relu(context, batch_norm(context, std::move(x), std::move(gamma), std::move(beta),
                                     std::move(running_mean), std::move(running_variance), params));
   }
-  if (!context.training()) {
+  if (!context.training() || params.frozen) {
     return apply(context, batch_norm_inference_op(params),
                  operands(std::move(x), std::move(gamma), std::move(beta), std::move(running_mean),
                           std::move(running_variance)))

@@ -14,6 +14,7 @@ struct BatchNormParams {
   float decay = 0.9f;  // of the running values
   bool relu = false;   // returns min(max(·, 0), relu_limit), computed in the same pass
   float relu_limit = std::numeric_limits<float>::infinity();
+  bool frozen = false;  // training, too, uses the running values and leaves them
 };
 
 // Batch normalization over N, H and W (Ioffe and Szegedy 2015, algorithm 1):
@@ -27,8 +28,9 @@ struct BatchNormParams {
 // running + (1 - decay) batch over the running tensors, with the unbiased variance: m / (m - 1)
 // times the biased one, m = N H W (1 if m is 1). Of the batches of a step only the first does so:
 // batches that are computed at the same time, by several processes, have no sequence in which they
-// could update one value, and the first is the same for all. In inference mode mean and variance
-// are the running ones; the op may write over x and has no gradient. Retains x, gamma, mean and
+// could update one value, and the first is the same for all. In inference mode, or frozen, mean and
+// variance are the running ones; the op may write over x. Frozen, gamma and beta have no gradient,
+// and it retains gamma, the variance and, with relu, y. Otherwise it retains x, gamma, mean and
 // variance, with relu beta too. Neither the result nor a mask is retained, because backward can
 // tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018, "In-place activated batch
 // norm", go further and drop x). Workspace: 16 C bytes for each 1024 pixels and up to 12 C more, on

@@ -271,6 +271,22 @@ class BatchNormGradKernel final : public Kernel {
   ChannelSums sums_;
 };
 
+std::size_t scale_bytes(const BatchNormProblem& problem) {
+  return static_cast<std::size_t>(problem.x[1]) * sizeof(float);
+}
+
+// Writes gamma / sqrt(variance + epsilon) of these inputs into the workspace.
+const float* running_scale(const BatchNormProblem& problem, const KernelArguments& arguments,
+                           std::size_t gamma, std::size_t variance) {
+  auto* scale = reinterpret_cast<float*>(arguments.workspace);
+  for (std::int64_t channel = 0; channel < problem.x[1]; ++channel) {
+    scale[channel] =
+        arguments.input<float>(gamma)[channel] *
+        inverse_deviation(arguments.input<float>(variance)[channel], problem.params.epsilon);
+  }
+  return scale;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
@@ -278,16 +294,34 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
 }
 
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
-  const std::size_t scale_bytes = static_cast<std::size_t>(problem.x[1]) * sizeof(float);
-  return make_kernel(scale_bytes, [problem](const KernelArguments& arguments) {
-    auto* scale = reinterpret_cast<float*>(arguments.workspace);
-    for (std::int64_t channel = 0; channel < problem.x[1]; ++channel) {
-      scale[channel] =
-          arguments.input<float>(1)[channel] *
-          inverse_deviation(arguments.input<float>(4)[channel], problem.params.epsilon);
-    }
+  return make_kernel(scale_bytes(problem), [problem](const KernelArguments& arguments) {
+    const float* scale = running_scale(problem, arguments, 1, 4);
     Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem.params}.run(
         Matrix(problem.x), arguments.input<float>(0), arguments.output<float>(0));
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm_inference_grad_cpu(const BatchNormProblem& problem) {
+  return make_kernel(scale_bytes(problem), [problem](const KernelArguments& arguments) {
+    const Matrix matrix(problem.x);
+    const float *scale = running_scale(problem, arguments, 0, 1), *g = arguments.input<float>(2);
+    const float* y = problem.params.relu ? arguments.input<float>(3) : nullptr;
+    float* grad_x = arguments.output<float>(0);
+    const float limit = problem.params.relu_limit;
+    const auto rows = [&](const auto& passed) {
+      for_each_index(matrix.rows, matrix.parallel(), [&](std::int64_t row) {
+        const std::int64_t first = row * matrix.channels;
+#pragma omp simd
+        for (std::int64_t channel = 0; channel < matrix.channels; ++channel) {
+          grad_x[first + channel] = scale[channel] * passed(first + channel);
+        }
+      });
+    };
+    if (y == nullptr) return rows([g](std::int64_t element) { return g[element]; });
+    rows([=](std::int64_t element) {
+      const float below = y[element] < limit ? g[element] : 0.0f;
+      return y[element] > 0 ? below : 0.0f;
+    });
   });
 }
 

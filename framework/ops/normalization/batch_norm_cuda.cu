@@ -277,6 +277,33 @@ struct GradientFunction {
   }
 };
 
+// The gradient of a normalization by given values: that of y, scaled where a relu passed y.
+struct ScaledGradientFunction {
+  const float *gamma, *variance, *gradient, *y;  // y is null without relu
+  BatchNormParams params;
+  float* grad_x;
+
+  template <int kWidth>
+  __device__ Vector<float, kWidth> prepare(std::int64_t channel) const {
+    auto scale = load<kWidth>(gamma + channel);
+    const auto variances = load<kWidth>(variance + channel);
+    for (int k = 0; k < kWidth; ++k) {
+      scale.at[k] *= inverse_deviation(variances.at[k], params.epsilon);
+    }
+    return scale;
+  }
+  template <int kWidth>
+  __device__ void write(const Vector<float, kWidth>& scale, std::int64_t element) const {
+    auto result = load<kWidth>(gradient + element);
+    const auto values = y == nullptr ? result : load<kWidth>(y + element);
+    for (int k = 0; k < kWidth; ++k) {
+      const bool passed = y == nullptr || (values.at[k] > 0 && values.at[k] < params.relu_limit);
+      result.at[k] = passed ? scale.at[k] * result.at[k] : 0.0f;
+    }
+    store(grad_x + element, result);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
@@ -310,6 +337,17 @@ std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
         arguments.input<float>(0),
         arguments.output<float>(0),
         problem.params});
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm_inference_grad_cuda(CudaCompute& compute,
+                                                            const BatchNormProblem& problem) {
+  const ChannelKernels kernels(compute, problem.x);
+  return make_kernel([problem, kernels](const KernelArguments& arguments) {
+    kernels.for_each_element(ScaledGradientFunction{
+        arguments.input<float>(0), arguments.input<float>(1), arguments.input<float>(2),
+        problem.params.relu ? arguments.input<float>(3) : nullptr, problem.params,
+        arguments.output<float>(0)});
   });
 }
 

@@ -34,6 +34,11 @@ CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_cuda;
 CpuMaker<BatchNormProblem> make_batch_norm_inference_cpu;
 CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_inference_cuda;
 
+// Inputs gamma, running_variance, grad_output and, with relu, y; output grad_x, which may be
+// grad_output.
+CpuMaker<BatchNormProblem> make_batch_norm_inference_grad_cpu;
+CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_inference_grad_cuda;
+
 // Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x (which may be
 // grad_output), grad_gamma, grad_beta.
 CpuMaker<BatchNormProblem> make_batch_norm_grad_cpu;

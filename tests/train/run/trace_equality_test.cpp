@@ -9,7 +9,7 @@
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/options/step_options.h"
+#include "train/options/freezing.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -24,10 +24,14 @@ struct TracedStep {
   int recompute = 0;
   bool fused_update = false;
   std::string order = "program";
+  bool freezes = false;  // every other layer, normalizations among them
 
   StepOptions step() const {
-    return {
+    StepOptions step{
         .in_place = in_place, .recompute = recompute, .fused_update = fused_update, .order = order};
+    if (freezes) step.freeze = {"*1*"};
+    step.frozen = frozen_parameters(step, model, {});
+    return step;
   }
   Context::Options options() const {
     Context::Options options = context_options(step());
@@ -41,7 +45,7 @@ std::string name_of(const ::testing::TestParamInfo<TracedStep>& info) {
   return info.param.model + (info.param.mode == Mode::kTraining ? "_training" : "_inference") +
          (info.param.in_place ? "_in_place" : "_out_of_place") +
          (info.param.recompute > 0 ? "_recompute" : "") +
-         (info.param.fused_update ? "_fused_update" : "") +
+         (info.param.fused_update ? "_fused_update" : "") + (info.param.freezes ? "_frozen" : "") +
          (info.param.order == "program" ? "" : "_" + info.param.order);
 }
 
@@ -55,6 +59,8 @@ std::vector<TracedStep> all_cases() {
       cases.push_back({model, Mode::kTraining, in_place, 2});
       cases.push_back({model, Mode::kTraining, in_place, 0, true});
       for (const int recompute : {0, 2}) {
+        cases.push_back(
+            {model, Mode::kTraining, in_place, recompute, recompute > 0, "program", true});
         cases.push_back({model, Mode::kTraining, in_place, recompute, recompute > 0, "optimal"});
       }
     }

@@ -341,6 +341,8 @@ Rows<DryRunResult> rows(const DryRunResult*) {
        [](auto& result) { return result.question.program.emulate.convolution_workspace_bytes; }},
       {"parameters", kCount, "of the network",
        [](auto& result) { return result.facts.parameters; }},
+      {"trained_parameters", kCount, "of these those that are not frozen; 0 in inference",
+       [](auto& result) { return result.facts.trained_parameters; }},
       {"resident_bytes", kBytes, "that live across steps",
        [](auto& result) { return result.facts.resident_bytes; }},
       {"resident", "the same by category",

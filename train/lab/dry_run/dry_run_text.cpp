@@ -254,9 +254,12 @@ std::string head(const DryRunResult& answer) {
   const Plan& plan = answer.plan;
   const bool training = question.program.mode == Mode::kTraining;
   std::string text =
-      fmt::format("{} at batch {}, {}: {} parameters\n", question.program.model,
+      fmt::format("{} at batch {}, {}: {} parameters", question.program.model,
                   batch_text(question.program.batch_size, question.program.step.micro_batches),
                   training ? "training" : "inference", format_count(answer.facts.parameters));
+  const std::int64_t trained = answer.facts.trained_parameters;
+  const bool freezes = training && trained < answer.facts.parameters;
+  text += freezes ? fmt::format(", {} of them trained\n", format_count(trained)) : "\n";
   text += fits_text(answer) + slower_text(answer) + resident_text(answer);
   text += fmt::format("one step   {} planned for {} requests by {},\n           {}\n",
                       format_bytes(plan.peak), format_count(std::ssize(answer.facts.trace.blocks)),

@@ -201,6 +201,38 @@ TEST_P(BatchNorm, TrainingMovesTheRunningValues) {
                expected_variance, 1e-6);
 }
 
+// Frozen, training computes what inference does; the gradient of x follows, and no other one.
+TEST_P(BatchNorm, FrozenUsesTheRunningValuesAndLeavesThem) {
+  for (BatchNormParams params : {kParams,
+                                 BatchNormParams{.epsilon = 1e-3f, .relu = true},
+                                 {.epsilon = 1e-3f, .relu = true, .relu_limit = 0.6f}}) {
+    params.frozen = true;
+    const double limit = params.relu_limit;
+    check_op({.apply =
+                  [&](Context& context, std::vector<Tensor> inputs) {
+                    std::vector<Tensor> channels;
+                    for (const HostTensor* tensor : {&gamma, &beta, &mean, &variance}) {
+                      const std::vector<float> values(tensor->values.begin(), tensor->values.end());
+                      channels.push_back(
+                          context.resident({tensor->shape}, Category::kState, "bn", values.data()));
+                    }
+                    return batch_norm(context, std::move(inputs[0]), channels[0], channels[1],
+                                      channels[2], channels[3], params);
+                  },
+              .reference =
+                  [&](const std::vector<HostTensor>& inputs) {
+                    const HostTensor y = reference::normalize(inputs[0], gamma, beta,
+                                                              {mean, variance}, params.epsilon);
+                    return params.relu ? reference::limited_relu(y, static_cast<float>(limit)) : y;
+                  },
+              .inputs = {x},
+              .forward_tolerance = 1e-5,
+              .gradient_tolerance = 1e-4,
+              .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
+              .seed = kSeed});
+  }
+}
+
 // The channel counts take different paths (64 at once, 16 at once, the rest); rows exceed one
 // chunk.
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNorm,
