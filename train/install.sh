@@ -3,8 +3,8 @@
 # The one list of Debian packages that Skyline is built from.
 packages=(
   ccache cmake coinor-libcbc-dev coinor-libclp-dev g++ ninja-build
-  libcli11-dev libdnnl-dev libfmt-dev libssl-dev libstb-dev libthrust-dev libutfcpp-dev libz3-dev
-  nlohmann-json3-dev zlib1g-dev
+  libcli11-dev libdnnl-dev libfmt-dev libjpeg-dev libpng-dev libssl-dev libthrust-dev libutfcpp-dev
+  libz3-dev nlohmann-json3-dev zlib1g-dev
 )
 # What tests and benchmarks need besides.
 test_packages=(libbenchmark-dev libgmock-dev libgtest-dev)

@@ -89,12 +89,12 @@ FileBytes deflated(const FileBytes& bytes) {
 
 // `data` are the compressed rows.
 FileBytes png_of_data(std::uint32_t width, std::uint32_t height, PngColour colour,
-                      const FileBytes& data) {
+                      const FileBytes& data, bool interlaced = false) {
   FileBytes file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   FileBytes header;
   append(header, width);
   append(header, height);
-  for (const int byte : {8, static_cast<int>(colour), 0, 0, 0}) {
+  for (const int byte : {8, static_cast<int>(colour), 0, 0, interlaced ? 1 : 0}) {
     header.push_back(static_cast<std::uint8_t>(byte));
   }
   append_chunk(file, "IHDR", header);
@@ -148,6 +148,112 @@ FileBytes png_claiming(std::uint32_t width, std::uint32_t height) {
 
 FileBytes png_of_reserved_block() {
   return png_of_data(8, 8, PngColour::kRgb, {0x78, 0x01, 0x07, 0x00, 0x00, 0x00});
+}
+
+FileBytes interlaced_png(std::uint32_t width, std::uint32_t height, PngColour colour,
+                         const std::vector<std::uint8_t>& samples) {
+  struct Pass {
+    std::uint32_t x, y, dx, dy;
+  };
+  constexpr Pass kPasses[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                              {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+  const std::size_t pixel = samples.size() / (std::size_t{width} * height);
+  FileBytes rows;
+  for (const Pass& pass : kPasses) {
+    for (std::uint32_t y = pass.y; y < height && pass.x < width; y += pass.dy) {
+      rows.push_back(0);  // no filter
+      for (std::uint32_t x = pass.x; x < width; x += pass.dx) {
+        const auto begin = samples.begin() + static_cast<std::ptrdiff_t>((y * width + x) * pixel);
+        rows.insert(rows.end(), begin, begin + static_cast<std::ptrdiff_t>(pixel));
+      }
+    }
+  }
+  return png_of_data(width, height, colour, deflated(rows), true);
+}
+
+FileBytes jpeg_of_scans(std::uint32_t width, std::uint32_t height, int scans) {
+  FileBytes file = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};  // a table of steps of 1
+  file.insert(file.end(), 64, 1);
+  const auto add = [&file](const FileBytes& bytes) {
+    file.insert(file.end(), bytes.begin(), bytes.end());
+  };
+  const auto high = [](std::uint32_t number) { return static_cast<std::uint8_t>(number >> 8); };
+  const auto low = [](std::uint32_t number) { return static_cast<std::uint8_t>(number); };
+  add({0xff, 0xc2, 0, 11, 8, high(height), low(height), high(width), low(width), 1, 1, 0x11, 0});
+  // One code of one bit for the means: no change; and one for the rest: 2^14 blocks have nothing.
+  for (const std::uint8_t table : {std::uint8_t{0x00}, std::uint8_t{0x10}}) {
+    add({0xff, 0xc4, 0, 20, table, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    file.push_back(table == 0 ? 0x00 : 0xe0);
+  }
+  add({0xff, 0xda, 0, 8, 1, 1, 0x00, 0, 0, 0});
+  const std::uint32_t blocks = ((width + 7) / 8) * ((height + 7) / 8);
+  file.insert(file.end(), (blocks + 7) / 8, 0);
+  const std::size_t runs = (blocks + 32766) / 32767;
+  std::string bits;
+  for (std::size_t i = 0; i < runs; ++i) bits += "0" + std::string(14, '1');
+  bits.resize((bits.size() + 7) / 8 * 8, '1');
+  for (int scan = 0; scan < scans; ++scan) {
+    add({0xff, 0xda, 0, 8, 1, 1, 0x00, 1, 63, 0x00});
+    for (std::size_t i = 0; i < bits.size(); i += 8) {
+      file.push_back(static_cast<std::uint8_t>(std::stoi(bits.substr(i, 8), nullptr, 2)));
+      if (file.back() == 0xff) file.push_back(0);
+    }
+  }
+  add({0xff, 0xd9});
+  return file;
+}
+
+FileBytes exif_block(int orientation, bool big_endian) {
+  FileBytes block;
+  const auto add = [&](std::uint32_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) {
+      block.push_back(static_cast<std::uint8_t>(number >> 8 * (big_endian ? bytes - 1 - i : i)));
+    }
+  };
+  const auto add_directory = [&](std::uint32_t value, std::uint32_t next) {
+    add(2, 2);
+    for (const std::uint32_t tag : {0x0100u, 0x0112u}) {  // the width, the orientation
+      add(tag, 2);
+      add(3, 2);  // 16 bits
+      add(1, 4);
+      add(tag == 0x0100 ? 640 : value, 2);
+      add(0, 2);
+    }
+    add(next, 4);
+  };
+  block.assign(2, static_cast<std::uint8_t>(big_endian ? 'M' : 'I'));
+  add(42, 2);
+  add(8, 4);
+  add_directory(static_cast<std::uint32_t>(orientation), 38);
+  add_directory(orientation == 1 ? 3 : 1, 0);
+  return block;
+}
+
+FileBytes jpeg_with_exif(const FileBytes& jpeg, const FileBytes& block) {
+  const std::size_t length = 8 + block.size();
+  FileBytes segment = {0xff,
+                       0xe1,
+                       static_cast<std::uint8_t>(length >> 8),
+                       static_cast<std::uint8_t>(length),
+                       'E',
+                       'x',
+                       'i',
+                       'f',
+                       0,
+                       0};
+  segment.insert(segment.end(), block.begin(), block.end());
+  FileBytes file = jpeg;
+  file.insert(file.begin() + 2, segment.begin(), segment.end());
+  return file;
+}
+
+FileBytes png_with_exif(const FileBytes& png, const FileBytes& block, bool behind_data) {
+  constexpr std::ptrdiff_t kHeaderBytes = 33, kEndBytes = 12;
+  FileBytes chunk, file = png;
+  append_chunk(chunk, "eXIf", block);
+  file.insert(behind_data ? file.end() - kEndBytes : file.begin() + kHeaderBytes, chunk.begin(),
+              chunk.end());
+  return file;
 }
 
 FileBytes plain_png(std::uint32_t width, std::uint32_t height, std::uint8_t red, std::uint8_t green,

@@ -72,7 +72,7 @@ TEST_F(TrainCommandsTest, AnInterruptedStepKeepsItsPlanAndShowsTheRestApart) {
 TEST_F(TrainCommandsTest, TrainShowsTableAndMap) {
   const Outcome answer = train({"--out", run_});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
-  for (const char* text : {"network-wise", "best-fit-pool", "planned", "lower bound", "ticks"}) {
+  for (const char* text : {"network-wise", "best-fit-pool", "planned", "at least", "ticks"}) {
     EXPECT_NE(answer.output.find(text), std::string::npos) << text;
   }
 }
