@@ -22,6 +22,57 @@ std::string gibibytes(std::uint64_t bytes) {
   return text.data();
 }
 
+// Returns the bytes of the UTF-8 character at the start; 1 if it is none.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t length = byte(0) < 0xc2 || byte(0) > 0xf4 ? 1
+                             : byte(0) < 0xe0                 ? 2
+                             : byte(0) < 0xf0                 ? 3
+                                                              : 4;
+  if (text.size() < length) return 1;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (byte(i) >> 6 != 2) return 1;
+  }
+  return length;
+}
+
+// Returns a character as it is, or escaped if a terminal would obey it.
+std::string shown(std::string_view character) {
+  // Line and paragraph separators, marks that turn the direction of writing, the byte order mark.
+  constexpr std::array<std::pair<unsigned, unsigned>, 4> kUnseen = {
+      {{0x80, 0x9f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}}};
+  const auto byte = [character](std::size_t i) {
+    return static_cast<unsigned>(static_cast<unsigned char>(character[i]));
+  };
+  std::array<char, 8> escape{};
+  if (character.size() == 1) {  // below 0x80, or a stray byte
+    if ((byte(0) >= 0x20 && byte(0) < 0x7f) || byte(0) >= 0xa0) return std::string(character);
+    std::snprintf(escape.data(), escape.size(), "\\x%02x", byte(0));
+    return escape.data();
+  }
+  if (character.size() > 3) return std::string(character);
+  const unsigned code = character.size() == 2
+                            ? (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f)
+                            : (byte(0) & 0xf) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+  for (const auto& [first, last] : kUnseen) {
+    if (code < first || code > last) continue;
+    std::snprintf(escape.data(), escape.size(), "\\u%04x", code);
+    return escape.data();
+  }
+  return std::string(character);
+}
+
+std::string escaped(std::string_view text, const char* line_end, const char* tab) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    const std::string_view character = text.substr(0, bytes);
+    result += character == "\n" ? line_end : character == "\t" ? tab : shown(character);
+    text.remove_prefix(bytes);
+  }
+  return result;
+}
+
 HostLimitReader limit_reader = nullptr;
 
 std::uint64_t machine_bytes(const std::filesystem::path& meminfo) {
@@ -73,24 +124,9 @@ DataError::DataError(std::string source, const std::string& what, const std::str
                      const std::string& expected)
     : DataError(std::move(source), what + ", got " + got + ", expected " + expected) {}
 
-std::string printable(std::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\t') {
-      text += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\x%02x", byte);
-      text += escape.data();
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
+std::string printable(std::string_view name) { return escaped(name, "\\n", "\\t"); }
+
+std::string printable_lines(std::string_view text) { return escaped(text, "\n", "\t"); }
 
 void set_host_limit_reader(HostLimitReader reader) { limit_reader = reader; }
 

@@ -29,9 +29,12 @@ class DataError : public std::runtime_error {
   std::string source_;
 };
 
-// Makes a file name fit on one line of a message: control characters become \n, \t or \x1b; all
-// other bytes stay, so UTF-8 names remain readable.
+// Makes a file name fit on one line of a message: control characters become \n, \t or \x1b, and
+// those of Unicode, which turn the direction of writing or are not seen, \u202e. All other bytes
+// stay, so names of any language remain readable.
 std::string printable(std::string_view name);
+// The same for a text of lines: their ends and tabs stay.
+std::string printable_lines(std::string_view text);
 
 // Bytes that the operating system can still give.
 struct HostMemory {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "data/host.h"
+#include "data/text/characters.h"
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
@@ -37,15 +39,25 @@ std::string bad_images_text(const std::vector<BadImage>& images) {
   std::string text =
       fmt::format("{} image{} could not be read: ", images.size(), images.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < std::min(images.size(), kNamed); ++i) {
-    text += fmt::format("{}{} ({})", i == 0 ? "" : "; ", images[i].path, images[i].reason);
+    text +=
+        fmt::format("{}{} ({})", i == 0 ? "" : "; ", printable(images[i].path), images[i].reason);
   }
   if (images.size() > kNamed) text += fmt::format("; and {} more", images.size() - kNamed);
   return text + "\n";
 }
 
 Rows<BadImage> rows(const BadImage*) {
-  return {{"path", "of the file", &BadImage::path},
-          {"reason", "what is wrong with it", &BadImage::reason}};
+  Rows<BadImage> rows;
+  add_path_rows(rows);
+  rows.emplace_back("reason", "what is wrong with it", &BadImage::reason);
+  return rows;
+}
+
+std::optional<std::string> path_bytes(const std::string& path) {
+  if (!first_invalid_utf8(path)) return {};
+  std::string digits;
+  for (const char byte : path) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return digits;
 }
 
 std::string longest_batch_text(const LongestBatchFacts& facts) {

@@ -42,6 +42,16 @@ std::string results_text(const DataResults& results);
 // the first ten; empty if all could be read.
 std::string bad_images_text(const std::vector<BadImage>& images);
 Rows<BadImage> rows(const BadImage*);
+
+// The hexadecimal digits of a path that is no UTF-8, which JSON cannot hold; nothing for others.
+std::optional<std::string> path_bytes(const std::string& path);
+// The rows of a path, which opens the file, in an answer with a member `path`.
+template <typename T>
+void add_path_rows(Rows<T>& rows) {
+  rows.emplace_back("path", "of the file", &T::path);
+  rows.emplace_back("path_bytes", "the path in hexadecimal digits where it is no UTF-8",
+                    if_known([](const T& file) { return path_bytes(file.path); }));
+}
 // "longest batch: 13.1 MiB alive at once; one plan for all batches takes 0.63 % more and serves
 // them"
 std::string longest_batch_text(const LongestBatchFacts& facts);

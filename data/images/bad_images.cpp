@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "data/host.h"
-
 namespace skyline {
 namespace {
 
@@ -16,7 +14,7 @@ std::vector<BadImage> sorted(std::vector<BadImage> images) {
 
 void BadImages::add(const std::string& path, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (known_.insert(path).second) images_.push_back({printable(path), reason});
+  if (known_.insert(path).second) images_.push_back({path, reason});
 }
 
 std::vector<BadImage> BadImages::take_new() {

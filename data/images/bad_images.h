@@ -9,7 +9,7 @@
 namespace skyline {
 
 struct BadImage {
-  std::string path;    // printable
+  std::string path;    // as the system knows it, so not fit for a message
   std::string reason;  // "file ends early, after 248 bytes"
   bool operator==(const BadImage&) const = default;
 };

@@ -138,12 +138,12 @@ void add_to_scan(ImageScan& scan, const ImageArrays& split, Split which,
   }
   if (readable == 0) return;
   const auto& extents = split.images.dimensions;
-  scan.add(format, readable, {extents[2], extents[1], printable(split.images_file.string())});
+  scan.add(format, readable, {extents[2], extents[1], split.images_file.string()});
 }
 
 void add_to_scan(ImageScan& scan, const DataError& error) {
   const std::size_t source = error.source().size() + sizeof("[] ") - 1;
-  scan.bad.push_back({printable(error.source()), std::string(error.what()).substr(source)});
+  scan.bad.push_back({error.source(), std::string(error.what()).substr(source)});
 }
 
 }  // namespace skyline

@@ -13,6 +13,7 @@ namespace {
 struct Finding {
   std::uint64_t bytes = 0;
   std::uint32_t width = 0, height = 0;
+  bool turned = false;
   std::string kind;     // empty if unreadable
   std::string problem;  // set if unreadable
 };
@@ -25,6 +26,7 @@ Finding look_at(const std::string& path) {
     const DecodedImage image = decode_image(file);
     finding.width = image.header.width;
     finding.height = image.header.height;
+    finding.turned = image.header.orientation != 1;
     finding.kind = image.header.kind;
   } catch (const ImageError& error) {
     finding.problem = error.what();
@@ -35,7 +37,7 @@ Finding look_at(const std::string& path) {
 void add(ImageScan& scan, const ImageFiles& files, std::size_t index, bool train,
          const Finding& finding) {
   ImageScan::ClassCounts& counts = scan.classes[static_cast<std::size_t>(files.files[index].label)];
-  const std::string path = printable(files.path(index));
+  const std::string path = files.path(index);
   scan.bytes += finding.bytes;
   if (finding.kind.empty()) {
     ++counts.bad;
@@ -43,6 +45,7 @@ void add(ImageScan& scan, const ImageFiles& files, std::size_t index, bool train
     return;
   }
   ++(train ? counts.train : counts.test);
+  scan.turned += finding.turned ? 1 : 0;
   scan.add(finding.kind, 1, {finding.width, finding.height, path});
 }
 

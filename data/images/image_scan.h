@@ -16,7 +16,7 @@ struct ImageScan {
   struct Size {
     std::uint32_t width = 0;
     std::uint32_t height = 0;
-    std::string path;  // printable
+    std::string path;
     std::uint64_t pixels() const noexcept { return std::uint64_t{width} * height; }
   };
   struct ClassCounts {
@@ -31,6 +31,7 @@ struct ImageScan {
   std::uint64_t bytes = 0;
   std::vector<ClassCounts> classes;            // by label
   std::map<std::string, std::size_t> formats;  // readable images by kind: "progressive JPEG"
+  std::size_t turned = 0;     // readable images that are not stored upright, as their EXIF says
   Size smallest, largest;     // readable images with the fewest and most pixels, the first of ties
   std::vector<BadImage> bad;  // sorted by path, then in the order of records
 

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include "data/host.h"
 #include "memory/machine/machine_memory.h"
 #include "models/image_size.h"
 #include "train/cli/byte_sizes.h"
@@ -283,8 +284,9 @@ int run_parsed(Parser& parser, const ProgramStreams& streams, Console& console) 
   if (parser.quiet) console.be_quiet();
   const CommandResult result = command->run(console);
   console.wipe_transient();
-  print(streams,
-        parser.json ? result.json + "\n" : wrapped_sentences(result.text, output_columns()));
+  print(streams, parser.json ? result.json + "\n"
+                             : wrapped_sentences(printable_lines(result.text), output_columns()) +
+                                   result.drawing);
   return result.exit_code;
 }
 

@@ -16,11 +16,12 @@ struct CommandResult {
   std::string json = "{}";  // one object, see json_text()
   std::string text;         // ends with a newline, or empty
   int exit_code = 0;
+  std::string drawing = {};  // follows the text, with a terminal's colours
 };
 // An answer as JSON, from its rows, and as text.
 template <Told T>
 CommandResult told(const T& answer, std::string text, int exit_code = 0) {
-  return {json_text(value_of(answer)), std::move(text), exit_code};
+  return {.json = json_text(value_of(answer)), .text = std::move(text), .exit_code = exit_code};
 }
 
 // Runs a command after its options are parsed. Failures are exceptions: UsageError exits 2, any

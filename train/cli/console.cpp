@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/host.h"
 #include "train/cli/table.h"
 
 namespace skyline {
@@ -77,7 +78,7 @@ TerminalFacts terminal_facts(int file_descriptor) {
 }
 
 void Console::say(std::string_view line) {
-  if (!quiet_) print(line);
+  if (!quiet_) print(printable_lines(line));
 }
 
 void Console::print(std::string_view line) {
@@ -96,12 +97,12 @@ void Console::labelled(std::string_view label, std::string_view colour, std::str
   if (facts_.colour) text += colour;
   text += label;
   if (facts_.colour) text += kPlain;
-  print(text.append(line));
+  print(text.append(printable_lines(line)));
 }
 
 void Console::show_transient(std::string_view line) {
   if (!facts_.is_terminal || quiet_) return;
-  messages_ << kWipeLine << line << std::flush;
+  messages_ << kWipeLine << printable_lines(line) << std::flush;
   transient_ = true;
 }
 

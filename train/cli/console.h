@@ -29,7 +29,8 @@ class Console {
   const TerminalFacts& facts() const noexcept { return facts_; }
   // Prints warnings and errors only.
   void be_quiet() noexcept { quiet_ = true; }
-  void say(std::string_view line);    // the line as it is
+  void say(std::string_view line);    // the line as it is, but for printable_lines(): names from
+                                      // files must not command the terminal
   void warn(std::string_view line);   // "warning: " before it
   void error(std::string_view line);  // "error: " before it
 

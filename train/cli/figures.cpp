@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "data/host.h"
 #include "train/cli/byte_sizes.h"
 
 namespace skyline {
@@ -51,7 +52,12 @@ void Value::set(std::string_view key, const Value& value) {
 }
 
 std::string json_text(const Value& value) {
-  return value.json().dump(2, ' ', false, Json::error_handler_t::replace);
+  // What a terminal could obey is escaped, as JSON allows; it stands in strings only.
+  std::string text;
+  for (const char c : value.json().dump(2, ' ', false, Json::error_handler_t::replace)) {
+    c == '\x7f' ? text.append("\\u007f") : text.append(1, c);
+  }
+  return printable_lines(text);
 }
 
 std::string page_text(const Json& json) {

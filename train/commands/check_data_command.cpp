@@ -16,9 +16,10 @@
 namespace skyline {
 
 Rows<ImageScan::Size> rows(const ImageScan::Size*) {
-  return {{"width", kCount, "pixels", &ImageScan::Size::width},
-          {"height", kCount, "pixels", &ImageScan::Size::height},
-          {"path", "of the file", &ImageScan::Size::path}};
+  Rows<ImageScan::Size> rows = {{"width", kCount, "pixels", &ImageScan::Size::width},
+                                {"height", kCount, "pixels", &ImageScan::Size::height}};
+  add_path_rows(rows);
+  return rows;
 }
 
 namespace {
@@ -51,15 +52,17 @@ std::optional<ImageScan::Size> known(const ImageScan::Size& size) {
 }  // namespace
 
 Rows<ImageScan> rows(const ImageScan*) {
-  return {{"data", "the folder or file", &ImageScan::name},
-          {"images", kCount, "files, or records of IDX files", &ImageScan::images},
-          {"bytes", kBytes, "of the files", &ImageScan::bytes},
-          {"classes", "by label", classes_of},
-          {"formats", "readable images of each format", &ImageScan::formats},
-          {"smallest", "the readable image with the fewest pixels",
-           [](auto& scan) { return known(scan.smallest); }},
-          {"largest", "the one with the most", [](auto& scan) { return known(scan.largest); }},
-          {"bad", "images that cannot be read", &ImageScan::bad}};
+  return {
+      {"data", "the folder or file", &ImageScan::name},
+      {"images", kCount, "files, or records of IDX files", &ImageScan::images},
+      {"bytes", kBytes, "of the files", &ImageScan::bytes},
+      {"classes", "by label", classes_of},
+      {"formats", "readable images of each format", &ImageScan::formats},
+      {"turned", kCount, "readable images that their EXIF orientation turns", &ImageScan::turned},
+      {"smallest", "the readable image with the fewest pixels",
+       [](auto& scan) { return known(scan.smallest); }},
+      {"largest", "the one with the most", [](auto& scan) { return known(scan.largest); }},
+      {"bad", "images that cannot be read", &ImageScan::bad}};
 }
 
 namespace {
@@ -91,7 +94,7 @@ struct CheckDataArguments {
 
 std::string size_line(const char* what, const ImageScan::Size& size) {
   if (size.pixels() == 0) return {};
-  return fmt::format("{}: {} x {}, {}\n", what, size.width, size.height, size.path);
+  return fmt::format("{}: {} x {}, {}\n", what, size.width, size.height, printable(size.path));
 }
 
 std::string text_of(const ImageScan& scan) {
@@ -110,8 +113,12 @@ std::string text_of(const ImageScan& scan) {
   for (const auto& [format, images] : scan.formats) {
     text += fmt::format("{}: {} images\n", format, images);
   }
+  if (scan.turned > 0) {
+    text += fmt::format("turned upright, as their EXIF orientation says: {} images\n", scan.turned);
+  }
   text += size_line("smallest", scan.smallest) + size_line("largest", scan.largest);
-  for (const BadImage& bad : scan.bad) text += fmt::format("bad: {}: {}\n", bad.path, bad.reason);
+  for (const BadImage& bad : scan.bad)
+    text += fmt::format("bad: {}: {}\n", printable(bad.path), bad.reason);
   return text + fmt::format("{}: {} images of {} classes in {}, {} bad\n", scan.name, scan.images,
                             scan.classes.size(), format_bytes(scan.bytes), scan.bad.size());
 }
@@ -166,7 +173,8 @@ CommandResult check_images(const OptionList& list, DataOptions data, Console& co
 // Reads pairs of every length, as validation does, from a tab-separated file unless it is empty.
 ParallelText read_pairs(const std::filesystem::path& tab_separated,
                         const TranslationOptions& options) {
-  const ParallelTextOptions reader{.most_words = ParallelTextOptions::kUnlimited};
+  const ParallelTextOptions reader{.most_words = ParallelTextOptions::kUnlimited,
+                                   .keep_sentences = false};
   if (!tab_separated.empty()) return read_tab_separated_text(tab_separated, reader);
   std::vector<TextFiles> files;
   for (std::size_t i = 0; i < options.source.size(); ++i) {

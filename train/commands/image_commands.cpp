@@ -4,6 +4,7 @@
 #include <memory>
 #include <ranges>
 
+#include "data/host.h"
 #include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
 #include "train/data_results.h"
@@ -179,7 +180,8 @@ std::string scaling_text(const Predictions& predictions) {
   constexpr std::size_t kNamed = 3;
   std::string named;
   for (const BadImage& image : predictions.scaled | std::views::take(kNamed)) {
-    named += fmt::format("{}{} ({})", named.empty() ? "" : ", ", image.path, image.reason);
+    named +=
+        fmt::format("{}{} ({})", named.empty() ? "" : ", ", printable(image.path), image.reason);
   }
   if (predictions.scaled.size() > kNamed) named += ", …";
   return fmt::format("{} image{} scaled to {} x {}, the size in training: {}",
@@ -209,7 +211,7 @@ CommandResult run(const PredictArguments& arguments, Console& console) {
       predict(trained, arguments.images, static_cast<std::size_t>(arguments.top));
   if (!predictions.scaled.empty()) console.say(scaling_text(predictions));
   for (const BadImage& bad : predictions.bad) {
-    console.error(fmt::format("{}: {}", bad.path, bad.reason));
+    console.error(fmt::format("{}: {}", printable(bad.path), bad.reason));
   }
   return told(PredictionAnswer{trained, predictions}, predictions_text(predictions),
               predictions.bad.empty() ? 0 : 1);

@@ -182,7 +182,7 @@ CommandResult run(const PlanCommandOptions& options, Console& console) {
   write_files(options, trace, *answer.plan, console);
   constexpr int kLabelColumns = 20, kRows = 16;
   const int columns = std::clamp(console.facts().width - kLabelColumns, 20, 100);
-  result.text += "\n" + plan_map(trace, *answer.plan, columns, kRows, console.facts().colour);
+  result.drawing = "\n" + plan_map(trace, *answer.plan, columns, kRows, console.facts().colour);
   return result;
 }
 

@@ -137,7 +137,7 @@ class ImageWorkload final : public Workload {
     std::vector<std::string> problems;
     if (data_.bad_images == nullptr) return problems;
     for (const BadImage& bad : data_.bad_images->take_new()) {
-      problems.push_back(fmt::format("skipped {}: {}", bad.path, bad.reason));
+      problems.push_back(fmt::format("skipped {}: {}", printable(bad.path), bad.reason));
     }
     return problems;
   }

@@ -67,7 +67,7 @@ std::string class_name(const TrainedData& data, std::size_t label) {
 
 // The rows of one image: its name stands in the first.
 void add_rows(Table& table, const PredictedImage& image) {
-  std::string name = image.path;
+  std::string name = printable(image.path);
   for (const Guess& guess : image.guesses) {
     table.add_row({std::exchange(name, " "), printable(guess.class_name),
                    fmt::format("{:.2f} %", 100 * guess.probability)});
@@ -106,7 +106,7 @@ Predictions predict(const TrainedNetwork& trained, const std::vector<std::filesy
     std::vector<Guess> guesses = top_guesses(logits, most_guesses);
     if (guesses.empty()) return images.bad->add(path, "gives outputs that are no numbers");
     for (Guess& guess : guesses) guess.class_name = class_name(trained.data, guess.label);
-    predictions.images.push_back({printable(path), std::move(guesses)});
+    predictions.images.push_back({path, std::move(guesses)});
   };
   const std::unique_ptr<Dataset> dataset = open_images(trained, images);
   const std::unique_ptr<ImageRun> run = inference_run(trained, shape_of(trained));
@@ -130,8 +130,10 @@ Rows<Guess> rows(const Guess*) {
 }
 
 Rows<PredictedImage> rows(const PredictedImage*) {
-  return {{"path", "of the file", &PredictedImage::path},
-          {"predictions", "the likeliest classes", &PredictedImage::guesses}};
+  Rows<PredictedImage> rows;
+  add_path_rows(rows);
+  rows.emplace_back("predictions", "the likeliest classes", &PredictedImage::guesses);
+  return rows;
 }
 
 Rows<Predictions> rows(const Predictions*) {

@@ -23,7 +23,7 @@ struct Guess {
 std::vector<Guess> top_guesses(std::span<const float> logits, std::size_t most);
 
 struct PredictedImage {
-  std::string path;  // printable
+  std::string path;
   std::vector<Guess> guesses;
 };
 

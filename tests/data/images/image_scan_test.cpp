@@ -21,13 +21,13 @@ using ::testing::Pair;
 TEST(ImageScan, CountsFormatsSizesAndBadFiles) {
   const TemporaryFolder folder;
   const std::vector<std::pair<std::string, FileBytes>> files = {
-      {"train/a/1.jpg", baseline_jpeg()},
+      {"train/a/1.jpg", jpeg_with_exif(baseline_jpeg(), exif_block(8, true))},
       {"train/a/2.JPEG", plain_png(5, 7, 1, 2, 3)},
       {"train/a/3.jpg", arithmetic_jpeg()},
       {"train/b/4.jpg", cmyk_jpeg()},
       {"train/b/ü \"5\".jpg", grey_jpeg()},
       {"train/b/6.jpg", progressive_jpeg()},
-      {"val/a/1.png", plain_png(1, 1, 0, 0, 0)},
+      {"val/a/1.png", png_with_exif(plain_png(1, 1, 0, 0, 0), exif_block(1, true))},
       {"val/b/line\nend", {}},
       {"val/b/huge.png", png_claiming(100'000, 100'000)}};
   std::uint64_t bytes = 0;
@@ -56,22 +56,35 @@ TEST(ImageScan, CountsFormatsSizesAndBadFiles) {
     EXPECT_THAT(scan.formats, ElementsAre(Pair("CMYK JPEG", 1), Pair("JPEG", 1), Pair("PNG", 2),
                                           Pair("grey JPEG", 1), Pair("progressive JPEG", 1)));
     EXPECT_EQ(scan.smallest.pixels(), 1u);
-    EXPECT_EQ(scan.largest.width, 16u);
+    EXPECT_EQ(scan.largest.width, 8u) << "and 16 rows: it is turned";
+    EXPECT_EQ(scan.turned, 1u);
     const std::string root = folder.path().string();
     EXPECT_THAT(
         scan.bad,
         ElementsAre(BadImage{root + "/train/a/3.jpg",
                              "is an arithmetic-coded JPEG, which is not supported"},
                     BadImage{root + "/val/b/huge.png",
-                             "is too large: its header claims 100000 x 100000, at most 67108864 "
+                             "is too large: its header claims 100000 x 100000, at most 200000000 "
                              "pixels are supported"},
-                    BadImage{root + "/val/b/line\\nend", "file is empty"}));
+                    BadImage{root + "/val/b/line\nend", "file is empty"}));
   }
 }
 
 TEST(Printable, KeepsNamesOnOneLine) {
   EXPECT_EQ(printable("a b 'c' \"d\" ü"), "a b 'c' \"d\" ü");
   EXPECT_EQ(printable("a\nb\tc\x1b[1m\x7f"), "a\\nb\\tc\\x1b[1m\\x7f");
+  EXPECT_EQ(printable("\u0085\u009b2J"), "\\u0085\\u009b2J") << "controls of Unicode";
+  EXPECT_EQ(printable("a\u202egnp\u2066b\u2069\u2028"), "a\\u202egnp\\u2066b\\u2069\\u2028");
+  EXPECT_EQ(printable("\ufeffa"), "\\ufeffa");
+  EXPECT_EQ(printable("\x9b"
+                      "2J \xe9 \xe2\x80"),
+            "\\x9b2J \xe9 \xe2\\x80")
+      << "stray bytes";
+  EXPECT_EQ(printable("\u00e9\u05d0\u4e2d\U0001f600"), "\u00e9\u05d0\u4e2d\U0001f600");
+}
+
+TEST(Printable, KeepsTheLinesOfATextOfLines) {
+  EXPECT_EQ(printable_lines("a\tb\n\x1b[2J\u202e\r\n"), "a\tb\n\\x1b[2J\\u202e\\x0d\n");
 }
 
 TEST(ParallelFor, CallsEveryIndexOnce) {

@@ -37,6 +37,18 @@ class Environment : public testing::Test {
   }
 };
 
+TEST(Console, EscapesWhatATerminalWouldObey) {
+  std::ostringstream messages;
+  Console console(messages, {.is_terminal = true, .colour = true, .width = 80});
+  console.say("a\x1b[2J\tb\nc");
+  console.warn("\u009b2J");
+  console.error("\u202e");
+  console.show_transient("\x07");
+  EXPECT_EQ(messages.str(),
+            "a\\x1b[2J\tb\nc\n\033[33mwarning: \033[0m\\u009b2J\n\033[31merror: \033[0m\\u202e\n"
+            "\r\033[K\\x07");
+}
+
 TEST_F(Environment, ATerminalHasColourAndAWidth) {
   const Terminal terminal(123);
   ASSERT_TRUE(terminal.opened());

@@ -110,6 +110,52 @@ TEST_F(ImageTrainingTest, BadImagesAreNamedOnceSkippedAndSummedUp) {
   EXPECT_EQ(train("again", {"--json"}).json()["bad_images"].size(), 3u);
 }
 
+// A tenth of a data set of 440 images is damaged, in ten ways.
+TEST_F(ImageTrainingTest, FortyBadImagesAmongFourHundredGoodOnesAreNamedOnce) {
+  write_image_folder(data_, 200, 3);
+  const FileBytes jpeg = progressive_jpeg(), picture = plain_png(9, 7, 1, 2, 3);
+  FileBytes no_tables = baseline_jpeg(), flipped = picture;
+  no_tables.erase(no_tables.begin() + 20, no_tables.begin() + 154);
+  flipped[flipped.size() - 22] ^= 0x40;
+  const std::vector<FileBytes> kinds = {{},
+                                        {'G', 'I', 'F', '8', '9', 'a'},
+                                        {'h', 'e', 'l', 'l', 'o'},
+                                        {jpeg.begin(), jpeg.end() - 30},
+                                        {picture.begin(), picture.end() - 16},
+                                        no_tables,
+                                        flipped,
+                                        png_claiming(50'000, 50'000),
+                                        png_claiming(300, 300),
+                                        png_of_reserved_block()};
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "train/blue/bad " + std::to_string(100 + i) + ".png";
+    write_file(data_ / name, kinds[static_cast<std::size_t>(i) % kinds.size()]);
+    names.push_back((data_ / name).string());
+  }
+  const Outcome trained = train("run", {"--batch-size", "44"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.messages;
+  EXPECT_EQ(last("run").position.step, 20);
+  const Outcome checked = skyline_program({"check-data", data_.string()});
+  EXPECT_EQ(checked.exit_code, 1);
+  for (const std::string& name : names) {
+    EXPECT_EQ(count(trained.messages, "skipped " + name + ": "), 1u) << name;
+    EXPECT_EQ(count(checked.output, "bad: " + name + ": "), 1u) << name;
+  }
+  EXPECT_THAT(checked.output, HasSubstr("446 images of 2 classes"));
+  EXPECT_THAT(checked.output, HasSubstr(", 40 bad\n"));
+}
+
+TEST_F(ImageTrainingTest, CheckDataCountsWhatExifTurns) {
+  write_file(data_ / "train/blue/8.png",
+             png_with_exif(plain_png(9, 7, 1, 2, 3), exif_block(6, true)));
+  write_file(data_ / "train/blue/9.jpg", jpeg_with_exif(baseline_jpeg(), exif_block(3, false)));
+  const Outcome text = skyline_program({"check-data", data_.string()});
+  EXPECT_EQ(text.exit_code, 0) << text.messages;
+  EXPECT_THAT(text.output, HasSubstr("turned upright, as their EXIF orientation says: 2 images\n"));
+  EXPECT_EQ(skyline_program({"check-data", data_.string(), "--json"}).json()["turned"], 2);
+}
+
 TEST_F(ImageTrainingTest, StrictFailsAtTheFirstBadImage) {
   write_bad_images(data_);
   const Outcome outcome = train("run", {"--strict"});

@@ -142,6 +142,30 @@ TEST_F(FolderPredictionTest, NamesBadImagesAndPredictsTheOthers) {
   EXPECT_EQ(none.output, "");
 }
 
+TEST_F(FolderPredictionTest, PathsInJsonOpenTheirFiles) {
+  train_on_folder();
+  const std::string line = (folder_ / "some/q\n\x1b[2J\u202e.png").string(),
+                    bytes = (folder_ / "some/\xff\xe9.png").string(),
+                    bad = (folder_ / "some/bad\t.png").string();
+  write_file(line, plain_png(9, 7, 1, 2, 3));
+  write_file(bytes, plain_png(9, 7, 1, 2, 3));
+  write_file(bad, {});
+  const Outcome outcome = predict({(folder_ / "some").string(), "--json"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.messages;
+  EXPECT_THAT(outcome.messages, HasSubstr("some/bad\\t.png: file is empty"));
+  EXPECT_EQ(outcome.output.find_first_of("\x1b\x7f"), std::string::npos);
+  EXPECT_EQ(outcome.output.find("\u202e"), std::string::npos) << "a terminal would obey it";
+  const nlohmann::json json = outcome.json();
+  EXPECT_EQ(json["bad_images"][0]["path"], bad);
+  ASSERT_EQ(json["images"].size(), 2u);
+  EXPECT_EQ(json["images"][0]["path"], line);
+  EXPECT_FALSE(json["images"][0].contains("path_bytes"));
+  const std::string digits = json["images"][1]["path_bytes"];
+  EXPECT_TRUE(digits.ends_with("2fffe92e706e67")) << digits;
+  EXPECT_EQ(digits.size(), 2 * bytes.size());
+  EXPECT_THAT(predict({line}).output, HasSubstr("q\\n\\x1b[2J\\u202e.png"));
+}
+
 TEST_F(FolderPredictionTest, TakesACheckpointsFolderAndClassesWithoutNames) {
   train_on_folder({"--classes", "4"});
   const std::string checkpoint = (folder_ / "run/checkpoints/latest").string();
