@@ -22,9 +22,12 @@ namespace fs = std::filesystem;
 std::string contents(const fs::path& file) {
   try {
     const std::vector<std::uint8_t> bytes = read_image_file(file);
-    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     std::string text(bytes.begin(), bytes.end());
-    return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+      throw ImageError("is UTF-16; convert it to UTF-8");
+    }
+    return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
   } catch (const ImageError& error) {
     throw DataError(printable(file.string()), error.what());
   }
@@ -90,7 +93,9 @@ class ListReader {
     const auto tab = content.find_last_of('\t');
     const auto blank = tab != content.npos ? tab : content.find_last_of(kBlanks);
     if (blank == std::string_view::npos || exists(content)) {
-      fail("expected a path and a label, got '" + printable(content) + "'");
+      constexpr std::size_t kShown = 80;
+      fail("expected a path and a label, got '" + printable(content.substr(0, kShown)) +
+           (content.size() > kShown ? "…'" : "'"));
     }
     const std::string word(trimmed(content.substr(blank + 1)));
     const std::string path(trimmed(content.substr(0, blank)));
@@ -138,10 +143,10 @@ class ListReader {
     std::int64_t label = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), label);
     if (end != word.data() + word.size() || error == std::errc::invalid_argument) {
-      fail("the label '" + printable(word) + "' is not a whole number");
+      fail("the label '" + printable(word.substr(0, 80)) + "' is not a whole number");
     }
     if (error != std::errc() || label < 0 || label >= labels_.classes) {
-      fail("label, got " + std::string(word) + ", expected " + labels_.range);
+      fail("label, got " + std::string(word.substr(0, 80)) + ", expected " + labels_.range);
     }
     return static_cast<std::int32_t>(label);
   }

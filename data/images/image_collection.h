@@ -38,8 +38,9 @@ struct ImageCollection {
 };
 
 // Reads a text file with the name of one class per line, in the order of labels. Lines may end in
-// CR LF; empty lines at the end are ignored. Throws DataError naming file and line when the file
-// cannot be read, has no names, or has an empty line between names.
+// CR LF; empty lines at the end are ignored, a byte order mark at the start, too. Throws DataError
+// naming file and line when the file cannot be read, has no names, or has an empty line between
+// names.
 std::vector<std::string> read_class_names(const std::filesystem::path& file);
 
 // "0", "1", …: the names of classes that have no others.
@@ -65,7 +66,7 @@ inline constexpr int kMostClasses = 1'000'000;
 // per image. The label is the last word of the line, or all after its last tab: everywhere a whole
 // number from 0, or everywhere a name. Names without a file of them are sorted by bytes. The path
 // is everything before the label, including blanks, and is relative to the root unless absolute.
-// Empty lines are skipped; lines may end in CR LF. A path cannot contain a line end. Throws
+// Empty lines are skipped; lines may end in CR LF; a byte order mark is skipped. A path cannot contain a line end. Throws
 // DataError naming list and line when a line has no path or no label, a file is missing, a label is
 // out of range, of the other kind or a name that the training list lacks, and when a list cannot be
 // read or is empty.

@@ -24,6 +24,9 @@ class ClassNames : public testing::Test {
 TEST_F(ClassNames, AreTheLines) {
   EXPECT_THAT(read_class_names(file("cat\nhot dog\r\n\n\n")), ElementsAre("cat", "hot dog"));
   EXPECT_THAT(read_class_names(file("crane\ncrane")), ElementsAre("crane", "crane"));
+  EXPECT_THAT(read_class_names(file("\xef\xbb\xbf"
+                                    "cat\n")),
+              ElementsAre("cat"));
   EXPECT_THAT(numbered_classes(2), ElementsAre("0", "1"));
 }
 

@@ -51,6 +51,23 @@ TEST_F(ImageList, ReadsALineAnImage) {
   EXPECT_EQ(images.train.path(1), (folder_.path() / "images/b c.jpg").string());
 }
 
+TEST_F(ImageList, SkipsAByteOrderMarkAndRefusesUtf16) {
+  EXPECT_EQ(read("\xef\xbb\xbf"
+                 "a.jpg 1\n")
+                .train.files[0]
+                .path,
+            "a.jpg");
+  EXPECT_EQ(error("\xff\xfe"
+                  "a"),
+            at_train() + "is UTF-16; convert it to UTF-8");
+}
+
+TEST_F(ImageList, ShowsTheBeginningOfALongLine) {
+  EXPECT_EQ(
+      error(std::string(1'000'000, 'x')),
+      at_train() + "line 1: expected a path and a label, got '" + std::string(80, 'x') + "…'");
+}
+
 TEST_F(ImageList, PathsMayBeAbsoluteOrBelowTheListsFolder) {
   const std::string whole = (folder_.path() / "images/a.jpg").string();
   write_text(train_, whole + " 0\nimages/b c.jpg 0\n");
