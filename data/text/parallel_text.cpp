@@ -122,8 +122,8 @@ class PairCollector {
     }
     const bool keep = fits(source, source_words.size()) && fits(target, target_words.size());
     if (keep) ++summary_.kept;
-    source_.add(source_words, keep);
-    target_.add(target_words, keep);
+    source_.add(source_words, keep && options_.keep_sentences);
+    target_.add(target_words, keep && options_.keep_sentences);
   }
 
   bool fits(const Sentence& sentence, std::size_t words) {

@@ -123,6 +123,7 @@ struct ParallelTextOptions {
   // limits for training; its validation texts are not cut: use kUnlimited for them.
   std::size_t least_words = 1;
   std::size_t most_words = 50;
+  bool keep_sentences = true;  // otherwise pairs and words are only counted
   bool strict = false;  // throw for invalid UTF-8 or a missing tab instead of skipping the pair
   TokenizerOptions tokenizer;
 };

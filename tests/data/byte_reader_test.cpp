@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <random>
 
 #include "tests/data/data_error_of.h"
 #include "tests/data/images/idx_files.h"
@@ -106,6 +106,56 @@ TEST(ByteReader, NamesAFileThatIsMissingOrAFolder) {
             fmt::format("[{}] no such file", path.string()));
   EXPECT_EQ(data_error_of([&] { ByteReader::open(folder.path()); }),
             fmt::format("[{}] not a file", folder.path().string()));
+}
+
+TEST(ByteReader, ReadsAFileOfManyPieces) {
+  const TemporaryFolder folder;
+  Bytes plain(300'001);
+  std::mt19937 random(1);
+  for (std::uint8_t& byte : plain) byte = static_cast<std::uint8_t>(random());
+  const Bytes packed = gzipped(plain);
+  ASSERT_GT(packed.size(), 200'000u);
+  folder.write("plain", plain);
+  folder.write("packed", packed);
+  folder.write("members", joined(packed, gzipped(counting(10))));
+  ByteReader reader = ByteReader::open(folder.path() / "plain");
+  EXPECT_EQ(reader.most_remaining_bytes(), plain.size());
+  EXPECT_EQ(read_all(reader, 70'000), plain);
+  ByteReader members = ByteReader::open(folder.path() / "members");
+  EXPECT_EQ(read_all(members, 70'000), joined(plain, counting(10)));
+  folder.write("cut", {packed.begin(), packed.end() - 9});
+  ByteReader cut = ByteReader::open(folder.path() / "cut");
+  EXPECT_THAT(data_error_of([&] { read_all(cut, 70'000); }),
+              HasSubstr(fmt::format("end early, after {} compressed bytes", packed.size() - 9)));
+}
+
+// 130 KB of gzip hold 128 MiB; reading ends at half of them.
+TEST(ByteReader, RefusesWhatExpandsTooMuch) {
+  Bytes members;
+  const Bytes one = gzipped(Bytes(1 << 20));
+  for (int i = 0; i < 128; ++i) members = joined(std::move(members), one);
+  ByteReader bomb("bomb.gz", members);
+  std::size_t read = 0;
+  Bytes part(1 << 16);
+  EXPECT_THAT(data_error_of([&] {
+                for (;;) read += bomb.read(part);
+              }),
+              HasSubstr("which no data do; gunzip the file to read it all the same"));
+  EXPECT_EQ(read, std::size_t{1} << 26);
+  ByteReader small("small.gz", joined(one, joined(one, one)));
+  EXPECT_EQ(read_all(small, 1 << 16).size(), std::size_t{3} << 20);
+}
+
+// A sparse file takes no disk, but holding it would take that much memory.
+TEST(ByteReader, HoldsOnlyAPieceOfAFile) {
+  const TemporaryFolder folder;
+  folder.write("sparse", {});
+  std::filesystem::resize_file(folder.path() / "sparse", std::uintmax_t{1} << 42);
+  ByteReader reader = ByteReader::open(folder.path() / "sparse");
+  Bytes part(1 << 20, 7);
+  EXPECT_EQ(reader.read(part), part.size());
+  EXPECT_EQ(part, Bytes(part.size()));
+  EXPECT_EQ(reader.most_remaining_bytes(), (std::uint64_t{1} << 42) - part.size());
 }
 
 TEST(ByteReader, OpensAFile) {

@@ -122,21 +122,12 @@ std::string take_recorded(const OptionList& given, const CachingOptions& recorde
   return text + (collects && !options.capacity_bytes ? " (of no effect without --capacity)" : "");
 }
 
-// Returns the bytes of a gzip'd file. Throws DataError for one that expands more than recordings
-// do.
 std::string gunzipped(const std::filesystem::path& path) {
-  constexpr std::uint64_t kMostExpansion = 256, kAlwaysBytes = 1 << 26;
-  const std::uint64_t most_bytes =
-      std::max(kAlwaysBytes, kMostExpansion * std::filesystem::file_size(path));
   ByteReader reader = ByteReader::open(path);
   std::string text;
   std::vector<std::uint8_t> piece(1 << 16);
   while (const std::size_t got = reader.read(piece)) {
     text.append(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(got));
-    if (text.size() > most_bytes) {
-      throw DataError(path.string(),
-                      fmt::format("expands to more than {} times its size", kMostExpansion));
-    }
   }
   return text;
 }

@@ -104,6 +104,15 @@ TEST_F(ParallelTextFiles, SentencesOutsideOfTheLimitsAreCountedAndLeftOut) {
           path("s") + "] line 1, 1 word; the pair was skipped, as were 3 more such pairs");
 }
 
+TEST_F(ParallelTextFiles, MayBeCountedWithoutKeepingSentences) {
+  const ParallelText text = read("a b\n\nc\n", "d\ne\nd\n", {.keep_sentences = false});
+  EXPECT_EQ(text.summary.kept, 2u);
+  EXPECT_EQ(text.summary.empty, 1u);
+  EXPECT_EQ(text.source.words.size(), 3u);
+  EXPECT_EQ(text.target.counts, (std::vector<std::uint64_t>{2}));
+  EXPECT_EQ(text.size(), 0u);
+}
+
 TEST_F(ParallelTextFiles, FiftyWordsPassAndFiftyOneDoNot) {
   std::string fifty, fifty_one = "w";
   for (int i = 0; i < 50; ++i) {
