@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kFirstPieceBytes = std::size_t{1} << 12;
 constexpr std::size_t kMostPieceBytes = std::size_t{1} << 18;
+constexpr std::size_t kMostFields = std::size_t{1} << 16;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Returns the number of a column, or the number of columns if the name is unknown.
@@ -89,6 +90,7 @@ CsvReader::Scan CsvReader::scan_plain(bool at_end) {
   // Fields are short: this loop takes a third of the time that find_first_of() takes.
   for (; at != stop && *at != '\n'; ++at) {
     if (*at == ',') {
+      if (fields_.size() == kMostFields) fail("", fmt::format("more than {} fields", kMostFields));
       fields_.emplace_back(field, static_cast<std::size_t>(at - field));
       field = at + 1;
     } else if (*at == '"' && at == field) {
@@ -184,7 +186,9 @@ bool CsvReader::refill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  const std::size_t piece = std::clamp(buffer_.size(), kFirstPieceBytes, kMostPieceBytes);
+  // As much again as a record has already: each piece is scanned from the record's start.
+  const std::size_t piece =
+      std::max(std::clamp(buffer_.size(), kFirstPieceBytes, kMostPieceBytes), end_);
   if (buffer_.size() < end_ + piece) buffer_.resize(end_ + piece);
   in_.read(buffer_.data() + end_, static_cast<std::streamsize>(piece));
   const auto got = static_cast<std::size_t>(in_.gcount());

@@ -35,7 +35,8 @@ class CsvReader {
             std::size_t longest_record_bytes = kLongestRecordBytes);
 
   // Moves to the next record; returns false at the end of the stream. Throws TraceError if a quote
-  // is not closed, text follows a closing quote, the record is too long, or reading fails.
+  // is not closed, text follows a closing quote, the record is too long or has more than 65,536
+  // fields, or reading fails.
   bool next();
 
   // The line where the record begins, from 1; 0: none.

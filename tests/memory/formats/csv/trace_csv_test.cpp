@@ -55,6 +55,30 @@ TEST(ReadTraceCsv, AcceptsColumnsInAnyOrderAndIgnoresUnknownOnes) {
   EXPECT_TRUE(trace_of("id,lower,upper,size,alignment\na,0,1,5,1\n").alignments.empty());
 }
 
+// Pieces of one size would be scanned from the record's start each time: hours for a gigabyte.
+TEST(ReadTraceCsv, ReadsALongRecordInGrowingPieces) {
+  class CountedBuffer : public std::stringbuf {
+   public:
+    using std::stringbuf::stringbuf;
+    int reads = 0;
+
+   protected:
+    std::streamsize xsgetn(char* to, std::streamsize bytes) override {
+      ++reads;
+      return std::stringbuf::xsgetn(to, bytes);
+    }
+  };
+  CountedBuffer buffer("id,lower,upper,size\n" + std::string(std::size_t{1} << 25, '1'));
+  std::istream in(&buffer);
+  EXPECT_THROW(read_trace_csv(in, "trace.csv"), TraceError);
+  EXPECT_LT(buffer.reads, 32);
+}
+
+TEST(ReadTraceCsv, RefusesARecordOfTooManyFields) {
+  EXPECT_EQ(refusal("id,lower,upper,size\n" + std::string(70'000, ',')),
+            "trace.csv line 2: more than 65536 fields");
+}
+
 TEST(ReadTraceCsv, KnowsMiniMallocsOtherColumnNames) {
   const Trace expected{.blocks = {{0, 3, 4}, {3, 9, 5}}, .ids = {"b1", "b2"}};
   for (const char* header :
