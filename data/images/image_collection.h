@@ -66,10 +66,10 @@ inline constexpr int kMostClasses = 1'000'000;
 // per image. The label is the last word of the line, or all after its last tab: everywhere a whole
 // number from 0, or everywhere a name. Names without a file of them are sorted by bytes. The path
 // is everything before the label, including blanks, and is relative to the root unless absolute.
-// Empty lines are skipped; lines may end in CR LF; a byte order mark is skipped. A path cannot contain a line end. Throws
-// DataError naming list and line when a line has no path or no label, a file is missing, a label is
-// out of range, of the other kind or a name that the training list lacks, and when a list cannot be
-// read or is empty.
+// Empty lines are skipped; lines may end in CR LF; a byte order mark is skipped. A path cannot
+// contain a line end. Throws DataError naming list and line when a line has no path or no label, a
+// file is missing, a label is out of range, of the other kind or a name that the training list
+// lacks, and when a list cannot be read or is empty.
 ImageCollection read_image_lists(const ImageListOptions& options);
 
 }  // namespace skyline
