@@ -73,10 +73,7 @@ void read_file(const fs::path& file, const Cifar& cifar, ImageArrays& split) {
   for (; (count = reader.read(record)) == record.size(); ++records) {
     const std::uint8_t label = record[cifar.label_bytes - 1];
     if (label >= cifar.class_names.size()) {
-      throw DataError(
-          printable(file.string()),
-          "label of record " + std::to_string(records) + " (counted from 0) has no class",
-          std::to_string(label), "below " + std::to_string(cifar.class_names.size()));
+      throw no_class(file, records, label, "below " + std::to_string(cifar.class_names.size()));
     }
     split.labels.bytes.push_back(label);
     const std::uint8_t* levels = record.data() + cifar.label_bytes;

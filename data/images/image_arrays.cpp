@@ -17,10 +17,6 @@ double four_digits(double value) {
   return std::strtod(text.data(), nullptr);
 }
 
-std::string label_problem(std::size_t record) {
-  return "label of record " + std::to_string(record) + " (counted from 0) has no class";
-}
-
 Normalisation normalisation_of(const std::array<std::uint64_t, 256>& counts) {
   std::uint64_t pixels = 0, sum = 0, squares = 0;  // at most 2^31 · 255²
   for (std::uint64_t level = 0; level < counts.size(); ++level) {
@@ -48,14 +44,20 @@ std::size_t ImageArrays::classes() const {
   return std::size_t{*std::ranges::max_element(labels.bytes)} + 1;
 }
 
+DataError no_class(const std::filesystem::path& file, std::size_t record, std::uint8_t label,
+                   const std::string& expected) {
+  return {file.string(),
+          "label of record " + std::to_string(record) + " (counted from 0) has no class",
+          std::to_string(label), expected};
+}
+
 void check_labels(const ImageArrays& split, std::size_t classes) {
   const auto& labels = split.labels.bytes;
   const auto bad =
       std::ranges::find_if(labels, [classes](std::uint8_t label) { return label >= classes; });
   if (bad == labels.end()) return;
-  throw DataError(split.labels_file.string(),
-                  label_problem(static_cast<std::size_t>(bad - labels.begin())),
-                  std::to_string(*bad), "below " + std::to_string(classes));
+  throw no_class(split.labels_file, static_cast<std::size_t>(bad - labels.begin()), *bad,
+                 "below " + std::to_string(classes));
 }
 
 Normalisations normalisation_of(const ImageArrays& split) {
@@ -125,16 +127,15 @@ void add_to_scan(ImageScan& scan, const ImageArrays& split, Split which,
   scan.images += split.size();
   std::size_t readable = 0;
   for (std::size_t record = 0; record < split.size(); ++record) {
-    const std::size_t label = split.labels.bytes[record];
+    const std::uint8_t label = split.labels.bytes[record];
     if (label < scan.classes.size()) {
       ImageScan::ClassCounts& counts = scan.classes[label];
       ++(which == Split::kTrain ? counts.train : counts.test);
       ++readable;
       continue;
     }
-    add_to_scan(scan,
-                DataError(split.labels_file.string(), label_problem(record), std::to_string(label),
-                          "below " + std::to_string(scan.classes.size())));
+    add_to_scan(scan, no_class(split.labels_file, record, label,
+                               "below " + std::to_string(scan.classes.size())));
   }
   if (readable == 0) return;
   const auto& extents = split.images.dimensions;

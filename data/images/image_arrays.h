@@ -26,7 +26,10 @@ struct ImageArrays {
   std::size_t classes() const;  // the largest label + 1
 };
 
-// Throws DataError that names the first label which is not below `classes`.
+// Names a label that has no class, and its record.
+DataError no_class(const std::filesystem::path& file, std::size_t record, std::uint8_t label,
+                   const std::string& expected);
+// Throws no_class() for the first label that is not below `classes`.
 void check_labels(const ImageArrays& split, std::size_t classes);
 
 // Mean and standard deviation over every pixel of the images, for each channel, from exact sums,

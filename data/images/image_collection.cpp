@@ -172,6 +172,15 @@ std::string ImageFiles::path(std::size_t index) const {
   return (fs::path(root) / files[index].path).string();
 }
 
+std::string listed_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
+    text += (i == 0 ? "'" : ", '") + printable(names[i]) + "'";
+  }
+  return names.size() > kNamed ? text + ", … (" + std::to_string(names.size()) + ")" : text;
+}
+
 std::vector<std::string> read_class_names(const fs::path& file) {
   std::istringstream lines(contents(file));
   std::vector<std::string> names;

@@ -37,6 +37,9 @@ struct ImageCollection {
   }
 };
 
+// Quotes up to four names: "'cat', 'dog'"; "'a', 'b', 'c', 'd', … (12)".
+std::string listed_names(const std::vector<std::string>& names);
+
 // Reads a text file with the name of one class per line, in the order of labels. Lines may end in
 // CR LF; empty lines at the end are ignored, a byte order mark at the start, too. Throws DataError
 // naming file and line when the file cannot be read, has no names, or has an empty line between

@@ -36,16 +36,6 @@ Entries entries_of(const fs::path& folder) {
   return entries;
 }
 
-// "'cat', 'dog', … (12)".
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kNamed = 4;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
-    text += (i == 0 ? "'" : ", '") + printable(names[i]) + "'";
-  }
-  return names.size() > kNamed ? text + ", … (" + std::to_string(names.size()) + ")" : text;
-}
-
 // Lists the files of one split. Its classes must be among those of `collection`.
 class SplitScan {
  public:
@@ -75,20 +65,15 @@ class SplitScan {
       collection_.warnings.push_back("skipped the folder " + shown(folder_ / name / inner) +
                                      ": images must be directly in their class's folder");
     }
-    if (entries.files.empty()) note_empty(name, entries);
-    for (const std::string& file : entries.files) {
-      files_.files.push_back({(fs::path(name) / file).string(), label});
-    }
-  }
-
-  void note_empty(const std::string& name, const Entries& entries) {
-    if (split_ == Split::kTrain) {
+    if (entries.files.empty() && split_ == Split::kTrain) {
       throw DataError(
           shown(folder_ / name),
           "the class has no images" +
-              (entries.folders.empty() ? "" : ", but folders " + listed(entries.folders)));
+              (entries.folders.empty() ? "" : ", but folders " + listed_names(entries.folders)));
     }
-    collection_.warnings.push_back("the class " + shown(folder_ / name) + " has no images");
+    for (const std::string& file : entries.files) {
+      files_.files.push_back({(fs::path(name) / file).string(), label});
+    }
   }
 
   ImageCollection& collection_;
@@ -216,8 +201,9 @@ ImageFiles image_files_below(const std::vector<fs::path>& roots) {
 
 std::string content_text(const fs::path& folder) {
   const Entries entries = entries_of(folder);
-  std::string text = entries.folders.empty() ? "no folders" : "folders " + listed(entries.folders);
-  return text + (entries.files.empty() ? ", no files" : ", files " + listed(entries.files));
+  std::string text =
+      entries.folders.empty() ? "no folders" : "folders " + listed_names(entries.folders);
+  return text + (entries.files.empty() ? ", no files" : ", files " + listed_names(entries.files));
 }
 
 ImageCollection scan_image_folder(const fs::path& folder, const ImageFolderOptions& options) {
@@ -249,8 +235,8 @@ ImageCollection scan_image_folder(const fs::path& folder, const ImageFolderOptio
   const fs::path test = tests.empty() ? train : folder / tests.front();
   check_folder(test);
   if (tests.size() > 1) {
-    collection.warnings.push_back(shown(folder) + " holds " + listed(tests) + ": validating on '" +
-                                  tests.front() + "'");
+    collection.warnings.push_back(shown(folder) + " holds " + listed_names(tests) +
+                                  ": validating on '" + tests.front() + "'");
   }
   const bool reads_train = has_train || splits || (plain && !options.needs_test);
   const fs::path& classes = reads_train ? train : test;

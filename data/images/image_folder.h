@@ -40,11 +40,11 @@ struct ImageFolderOptions {
 // train are the classes; sorting their names by bytes gives the labels. Files are sorted by class,
 // then by name. Every file counts as an image unless its name begins with a dot. Class and file
 // name alone decide whether an image is held out, so that added files move no other one; a class of
-// two or more has images in both splits. Folders inside classes and classes of val without images
-// only give a warning. Without `val_share`, DIR/<class>/* is refused if both splits are needed, and
-// else belongs to the one that is, or to training. Throws DataError when a folder is missing or
-// cannot be read, there is no class, a class of train has no images, val has a class that train
-// lacks, or `val_share` is given beside val.
+// two or more has images in both splits. Folders inside classes only give a warning. Without
+// `val_share`, DIR/<class>/* is refused if both splits are needed, and else belongs to the one that
+// is, or to training. Throws DataError when a folder is missing or cannot be read, there is no
+// class, a class of train has no images, val has a class that train lacks, or `val_share` is given
+// beside val.
 ImageCollection scan_image_folder(const std::filesystem::path& folder,
                                   const ImageFolderOptions& options = {});
 

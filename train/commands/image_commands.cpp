@@ -134,6 +134,9 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   adopt_classes(options.data, trained.data);
   ImageData data = open_image_data(options.data, find_model(options.model).shape,
                                    {.training = false, .run_classes = trained.data.class_names});
+  if (list.given("--val-split") && data.collection == nullptr) {
+    throw UsageError("--val-split is for image files and would do nothing here");
+  }
   for (const std::string& warning : data.warnings) console.warn(warning);
   check_data(data, trained.data,
              data.named && !names_given ? DataMatch::kClasses : DataMatch::kClassNumber);

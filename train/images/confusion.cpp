@@ -101,10 +101,18 @@ Rows<ClassResult> rows(const ClassResult*) {
 std::string confusion_text(const Confusion& confusion) {
   std::vector<ClassResult> classes = confusion.classes();
   const std::size_t all = classes.size();
+  std::string rest;
   if (all > kListedClasses) {
     std::erase_if(classes, [](const ClassResult& one) { return one.images == 0; });
-    std::ranges::stable_sort(classes, {}, &ClassResult::recall);
-    classes.resize(std::min(classes.size(), kListedClasses));
+    if (classes.size() < all)
+      rest = fmt::format("{} of {} classes have images", classes.size(), all);
+    if (classes.size() > kListedClasses) {
+      std::ranges::stable_sort(classes, {}, &ClassResult::recall);
+      classes.resize(kListedClasses);
+      rest += fmt::format("{}these have the lowest accuracy; --json and --report tell of all",
+                          rest.empty() ? "" : "; ");
+    }
+    rest += "\n";
   }
   Table table("<class | images | accuracy | <most often taken for");
   for (const ClassResult& one : classes) {
@@ -115,11 +123,7 @@ std::string confusion_text(const Confusion& confusion) {
         {printable(one.name), std::to_string(one.images), percent_of(one.recall()), taken_for});
   }
   if (all <= kListedClasses) return table.str() + "\n" + matrix_text(confusion);
-  return table.str() +
-         fmt::format(
-             "{} of {} classes, those with the lowest accuracy; --json and --report tell "
-             "of all\n",
-             classes.size(), all);
+  return table.str() + rest;
 }
 
 }  // namespace skyline

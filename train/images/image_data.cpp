@@ -66,9 +66,10 @@ void relabel(ImageCollection& collection, const std::vector<std::string>& run_cl
   for (const std::string& name : collection.class_names) {
     const auto found = std::ranges::find(run_classes, stored_class_name(name), stored_class_name);
     if (found == run_classes.end()) {
-      throw DataError(collection.name,
-                      fmt::format("class {} is none of the {} that the run was trained with",
-                                  stored_class_name(name), run_classes.size()));
+      throw DataError(
+          collection.name,
+          fmt::format("class {} is none of the {} that the run was trained with: {}",
+                      stored_class_name(name), run_classes.size(), listed_names(run_classes)));
     }
     labels.push_back(static_cast<std::int32_t>(found - run_classes.begin()));
   }
@@ -130,17 +131,6 @@ std::vector<std::size_t> class_sizes(const ImageData& data, Split split) {
   return sizes;
 }
 
-// "'cat', 'dog', 'eel' and 4 more".
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kNamed = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(names[i]));
-  }
-  if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
-  return text;
-}
-
 constexpr const char* kTensor = "mean";
 using Clock = std::chrono::steady_clock;
 
@@ -186,7 +176,7 @@ std::vector<std::string> class_warnings(const std::vector<std::string>& names,
     if (empty.empty() || empty.size() == names.size()) continue;
     warnings.push_back(fmt::format("{} of {} classes {} no images to {}: {}", empty.size(),
                                    names.size(), empty.size() == 1 ? "has" : "have", what,
-                                   listed(empty)));
+                                   listed_names(empty)));
   }
   std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

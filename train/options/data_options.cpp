@@ -114,9 +114,10 @@ void add_data_options(OptionList& list, DataOptions& options) {
            "What to subtract from image files: the mean of the training images, torchvision's "
            "constants (and their deviation), or numbers for levels from 0 to 1",
            kImagesOnly | kMayBeAbsent);
-  list.add("--deviation",
-           checked(text(options.deviation, "R,G,B"),
-                   [&options] { colour_numbers(options.deviation, kLeastDeviation); }),
+  OptionValue deviation = checked(text(options.deviation, "R,G,B"), [&options] {
+    if (!options.deviation.empty()) colour_numbers(options.deviation, kLeastDeviation);
+  });
+  list.add("--deviation", std::move(deviation),
            "What to divide image files by after that (default: 1, or torchvision's constants)",
            kImagesOnly | kMayBeAbsent);
   list.add("--no-mirror", negated_flag(options.mirror),

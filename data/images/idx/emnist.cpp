@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/host.h"
+#include "data/images/image_arrays.h"
 #include "data/images/image_collection.h"
 
 namespace skyline {
@@ -89,12 +90,9 @@ void labels_to_classes(const Emnist& emnist, const fs::path& file, IdxArray& lab
   for (std::size_t record = 0; record < labels.bytes.size(); ++record) {
     const auto found = emnist.classes_of.find(labels.bytes[record]);
     if (found == emnist.classes_of.end()) {
-      throw DataError(
-          file.string(),
-          "label of record " + std::to_string(record) + " (counted from 0) has no class",
-          std::to_string(labels.bytes[record]),
-          "one of " + std::to_string(emnist.classes_of.begin()->first) + " to " +
-              std::to_string(emnist.classes_of.rbegin()->first));
+      throw no_class(file, record, labels.bytes[record],
+                     "one of " + std::to_string(emnist.classes_of.begin()->first) + " to " +
+                         std::to_string(emnist.classes_of.rbegin()->first));
     }
     labels.bytes[record] = found->second;
   }

@@ -137,11 +137,10 @@ TEST_F(ImageFolder, HiddenFilesArePassedOverInSilence) {
 
 TEST_F(ImageFolder, WhatIsPassedOverIsSaid) {
   for (const char* name : {"train/a/1", "train/b/2", "train/b/inner/3", "val/a/4"}) write(name);
-  make("val/b");
+  make("val/b");  // its lack of images is counted later
   EXPECT_THAT(scan().warnings,
               ElementsAre("skipped the folder " + (folder_.path() / "train/b/inner").string() +
-                              ": images must be directly in their class's folder",
-                          "the class " + (folder_.path() / "val/b").string() + " has no images"));
+                          ": images must be directly in their class's folder"));
 }
 
 TEST_F(ImageFolder, RefusesAFolderThatIsNone) {

@@ -74,8 +74,12 @@ TEST(ConfusionTest, TheTextHasAClassALineAndASmallMatrix) {
   Confusion many({}, 21);
   for (std::int32_t label = 0; label < 21; ++label) add(many, label, label == 20 ? 0 : label);
   const std::string longer = confusion_text(many);
-  EXPECT_THAT(longer, HasSubstr("20 of 21 classes, those with the lowest accuracy"));
+  EXPECT_THAT(longer,
+              HasSubstr("–\nthese have the lowest accuracy; --json and --report tell of all\n"));
   EXPECT_LT(longer.find("\n20 "), longer.find("\n0 ")) << "the worst first";
+  Confusion few({}, 22);
+  add(few, 3, 3);
+  EXPECT_THAT(confusion_text(few), HasSubstr("3           1  100.00 %  –\n1 of 22 classes have"));
   EXPECT_EQ(Confusion({}, kMostMatrixClasses + 1).matrix(), Matrix{});
 }
 

@@ -201,7 +201,8 @@ TEST_F(ImageTrainingTest, EvaluateRefusesOtherClasses) {
   const Outcome outcome = skyline_program({"evaluate", (folder_ / "run").string()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.messages,
-              HasSubstr("class \"green\" is none of the 2 that the run was trained with"));
+              HasSubstr("class \"green\" is none of the 2 that the run was trained with: "
+                        "'blue', 'red ones'"));
 }
 
 // The labels are the run's, whatever classes there are.
@@ -253,6 +254,13 @@ TEST_F(ImageTrainingTest, AFixedMeanNeedsNoPassAndIsSaidBesideTheWeights) {
   EXPECT_THAT(metadata("plain").at("input.mean"), HasSubstr("mean.safetensors"));
   EXPECT_EQ(metadata("plain").at("input.deviation"), "1, 1, 1");
   EXPECT_NE(host_copies(last("plain").weights), host_copies(last("run").weights));
+  for (const char* run : {"plain", "run"}) {
+    const std::string again = folder_ / (std::string(run) + " again");
+    const std::string arguments = folder_ / run / "arguments.json";
+    EXPECT_EQ(skyline_program({"train", "--config", arguments, "--out", again}).exit_code, 0);
+    EXPECT_EQ(host_copies(last(std::string(run) + " again").weights),
+              host_copies(last(run).weights));
+  }
   for (const auto& [flag, value] : {std::pair("--mean", "none"), {"--deviation", "1,1,1"}}) {
     const Outcome resumed =
         skyline_program({"train", "--resume", folder_ / "run", "--epochs", "3", flag, value});
