@@ -114,9 +114,10 @@ void ArrayDataset::read(const Sample& sample, float* image, std::int32_t* label)
       const int row = y + crop.top - padding;
       const int column = (mirrored ? shape_.width - 1 - x : x) + crop.left - padding;
       const bool inside = row >= 0 && row < shape_.height && column >= 0 && column < shape_.width;
-      const std::uint8_t* pixel = levels + (row * shape_.width + column) * shape_.channels;
+      const int pixel = (row * shape_.width + column) * shape_.channels;
       for (std::size_t channel = 0; channel < channels; ++channel) {
-        image[channel] = inside ? normalised_[channel][pixel[channel]] : 0;
+        image[channel] =
+            inside ? normalised_[channel][levels[static_cast<std::size_t>(pixel) + channel]] : 0;
       }
     }
   }
