@@ -54,6 +54,9 @@ void Trainer::initialize() {
   if (options_.init_weights.empty()) return;
   const InitialWeights initial =
       load_initial_weights(run_->context, run_->network(), options_.init_weights);
+  for (const std::string& note : initial.notes) {
+    console_.say(fmt::format("{}: {}", options_.init_weights, note));
+  }
   for (const std::string& warning : initial.warnings) console_.warn(warning);
   console_.say(fmt::format("began with {} of {} tensors of {}", initial.loaded, initial.all,
                            options_.init_weights));

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "data/host.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/tensor_copies.h"
+#include "train/checkpoints/weight_files.h"
 #include "train/cli/usage_error.h"
 
 namespace skyline {
@@ -18,14 +22,61 @@ namespace fs = std::filesystem;
 // The names in one warning; more would hide the others.
 constexpr std::size_t kNamesTold = 20;
 
+constexpr std::string_view kTypesRead = "F32, F16, BF16 and F64 are";
+
+// DataParallel, Lightning and torch.compile() put these before the names of what they wrap.
+constexpr std::string_view kPrefixes[] = {"module.", "model.", "_orig_mod."};
+
+std::string tensor_count(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "tensor" : "tensors");
+}
+
 std::vector<StoredTensor> tensors_of(const fs::path& from, InitialWeights& result) {
   if (!fs::exists(from)) {
     throw UsageError(fmt::format("--init-weights: no such file or folder: '{}'", from.string()));
   }
-  if (!fs::is_directory(from)) return finite(read_safetensors(from).tensors, from.string());
+  if (!fs::is_directory(from) || !weights_in(from).empty()) return read_weights(from);
   LoadedCheckpoint loaded = load_checkpoint(from);
   result.warnings = std::move(loaded.warnings);
   return std::move(loaded.checkpoint.weights);
+}
+
+using Names = std::set<std::string, std::less<>>;
+
+// Takes the prefixes off while most names have one and the network knows more names without it.
+void take_prefixes_off(std::vector<StoredTensor>& tensors, const Names& known,
+                       InitialWeights& result) {
+  std::vector<std::string> names;
+  for (const StoredTensor& tensor : tensors) names.push_back(tensor.name);
+  const auto known_of = [&] {
+    return std::ranges::count_if(names,
+                                 [&](const std::string& name) { return known.contains(name); });
+  };
+  const auto before = known_of();
+  std::string taken;
+  const auto most_begin_with = [&](std::string_view prefix) {
+    const auto with = std::ranges::count_if(
+        names, [&](const std::string& name) { return name.starts_with(prefix); });
+    return 2 * with > std::ssize(names);
+  };
+  for (;;) {
+    const auto* const prefix = std::ranges::find_if(kPrefixes, most_begin_with);
+    if (prefix == std::end(kPrefixes)) break;
+    for (std::string& name : names) {
+      if (name.starts_with(*prefix)) name.erase(0, prefix->size());
+    }
+    taken += *prefix;
+  }
+  if (known_of() <= before) return;
+  std::size_t changed = 0;
+  const Names all(names.begin(), names.end());
+  if (all.size() < names.size()) return;  // two tensors would have one name
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (tensors[i].name != names[i]) ++changed;
+    tensors[i].name = std::move(names[i]);
+  }
+  result.notes.push_back(
+      fmt::format("took '{}' off the names of {}", taken, tensor_count(changed)));
 }
 
 void warn(InitialWeights& result, const fs::path& from, std::vector<std::string> names,
@@ -36,9 +87,8 @@ void warn(InitialWeights& result, const fs::path& from, std::vector<std::string>
     names.resize(kNamesTold);
     names.push_back(fmt::format("and {} more", all - kNamesTold));
   }
-  result.warnings.push_back(fmt::format("{}: {} {} {}: {}", from.string(), all,
-                                        all == 1 ? "tensor" : "tensors", what,
-                                        fmt::join(names, ", ")));
+  result.warnings.push_back(
+      fmt::format("{}: {} {}: {}", from.string(), tensor_count(all), what, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -46,32 +96,49 @@ void warn(InitialWeights& result, const fs::path& from, std::vector<std::string>
 InitialWeights load_initial_weights(Context& context, const Network& network,
                                     const fs::path& from) {
   InitialWeights result;
-  const std::vector<StoredTensor> tensors = tensors_of(from, result);
+  std::vector<StoredTensor> tensors = tensors_of(from, result);
+  Names known;
+  for (const StoredWeight& weight : network.weights()) known.insert(weight.name);
+  take_prefixes_off(tensors, known, result);
   std::map<std::string_view, const StoredTensor*> by_name;
   for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
-  std::vector<std::string> missing, different, left_over;
+  std::vector<std::string> missing, different, not_read, left_over;
+  std::map<std::string_view, std::size_t> converted;
   for (const StoredWeight& weight : network.weights()) {
     const auto found = by_name.extract(weight.name);
     if (!weight.value) continue;  // a new run has seen no batch
     ++result.all;
     if (found.empty()) {
       missing.push_back(weight.name);
-    } else if (!fits(*found.mapped(), weight)) {
+    } else if (const StoredType type = found.mapped()->dtype; !converts_to_f32(type)) {
+      not_read.push_back(fmt::format("{} ({})", weight.name, stored_type_name(type)));
+    } else if (const StoredTensor tensor = as_f32(*found.mapped()); !fits(tensor, weight)) {
       different.push_back(fmt::format("{} ({}, here {})", weight.name, spec_text(*found.mapped()),
                                       weight.value.spec().str()));
     } else {
-      load(context, *found.mapped(), weight);
+      load(context, finite(tensor, from.string()), weight);
+      if (type != StoredType::kF32) ++converted[stored_type_name(type)];
       ++result.loaded;
     }
   }
-  for (const auto& [name, tensor] : by_name) left_over.emplace_back(name);
-  warn(result, from, std::move(different), "of another shape or type, not loaded");
+  for (const auto& [type, count] : converted) {
+    result.notes.push_back(fmt::format("converted {} from {} to F32", tensor_count(count), type));
+  }
+  for (const auto& [name, tensor] : by_name) left_over.push_back(printable(name));
+  warn(result, from, std::move(different), "of another shape, not loaded");
+  warn(result, from, not_read,
+       fmt::format("of a type that is not read ({}), not loaded", kTypesRead));
   warn(result, from, missing, "missing, initial values kept");
   warn(result, from, std::move(left_over), "not used");
   if (result.loaded > 0) return result;
+  const std::string first = tensors.empty() ? "" : printable(tensors.front().name);
   throw CheckpointError(fmt::format(
       "--init-weights: no tensor of {} fits this model; {}", from.string(),
-      missing.empty() ? "all shapes differ" : fmt::format("it has no '{}'", missing.front())));
+      !not_read.empty()
+          ? fmt::format("types that are not read: {}; {}", not_read.front(), kTypesRead)
+      : missing.empty() ? "all shapes differ"
+                        : fmt::format("it has no '{}'{}", missing.front(),
+                                      first.empty() ? "" : fmt::format(", but '{}'", first))));
 }
 
 }  // namespace skyline

@@ -28,7 +28,7 @@ struct TypeFacts {
   std::size_t bytes;
 };
 
-constexpr std::array<TypeFacts, 13> kTypes = {{
+constexpr std::array<TypeFacts, 15> kTypes = {{
     {StoredType::kF64, "F64", 8},
     {StoredType::kI64, "I64", 8},
     {StoredType::kU64, "U64", 8},
@@ -41,6 +41,8 @@ constexpr std::array<TypeFacts, 13> kTypes = {{
     {StoredType::kU16, "U16", 2},
     {StoredType::kI8, "I8", 1},
     {StoredType::kU8, "U8", 1},
+    {StoredType::kF8E4M3, "F8_E4M3", 1},
+    {StoredType::kF8E5M2, "F8_E5M2", 1},
     {StoredType::kBool, "BOOL", 1},
 }};
 

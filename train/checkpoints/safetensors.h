@@ -28,6 +28,8 @@ enum class StoredType {
   kU16,
   kI8,
   kU8,
+  kF8E4M3,
+  kF8E5M2,
   kBool,
 };
 
