@@ -92,6 +92,14 @@ char32_t lower_case(char32_t c) noexcept {
   return static_cast<char32_t>(static_cast<int>(c) + run->change);
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower;
+  for (const char* at = text.data(); at != text.data() + text.size();) {
+    utf8::unchecked::append(lower_case(utf8::unchecked::next(at)), std::back_inserter(lower));
+  }
+  return lower;
+}
+
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) noexcept {
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -110,6 +118,25 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text) noexcept {
     return static_cast<std::size_t>(at - text.data());
   }
   return std::nullopt;
+}
+
+// Without a mark, it is the zero bytes beside ASCII, line ends among them, that tell: at odd places
+// in UTF-16LE, at even ones in UTF-16BE.
+std::string_view wide_encoding(std::string_view start) noexcept {
+  using namespace std::string_view_literals;
+  for (const auto& [mark, name] : {std::pair("\xff\xfe\0\0"sv, "UTF-32LE"sv),
+                                   {"\0\0\xfe\xff"sv, "UTF-32BE"sv},
+                                   {"\xff\xfe"sv, "UTF-16LE"sv},
+                                   {"\xfe\xff"sv, "UTF-16BE"sv}}) {
+    if (start.starts_with(mark)) return name;
+  }
+  std::array<std::ptrdiff_t, 2> zeros{};  // at even and at odd places
+  for (std::size_t i = 0; i < start.size(); ++i) zeros[i % 2] += start[i] == '\0' ? 1 : 0;
+  const auto [less, more] = std::minmax(zeros[0], zeros[1]);
+  if (more < 2 || 2 * more < std::ranges::count(start, '\n')) return {};
+  if (4 * less <= more) return zeros[1] > zeros[0] ? "UTF-16LE" : "UTF-16BE";
+  if (4 * (less + more) < 3 * std::ssize(start) - 8) return {};
+  return start.front() == '\0' ? "UTF-32BE" : "UTF-32LE";
 }
 
 std::string invalid_utf8_text(std::string_view text, std::size_t position, std::size_t first_byte) {

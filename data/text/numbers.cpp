@@ -154,7 +154,8 @@ ParallelText numbers_text(std::size_t size, Split split, const RandomBits& rando
   if (size == 0) throw DataError("numbers", "number of pairs", "0", "at least 1");
   require_host_memory("numbers", std::to_string(size) + " pairs", size * kBytesPerPair);
   TextCollector source, target;
-  TextSummary summary{.lines = size, .kept = size};
+  ParallelText text{.summary = {.lines = size, .kept = size}};
+  TextSummary& summary = text.summary;
   for (std::size_t i = 0; i < size; ++i) {
     const std::uint32_t number = drawn_number(i, split, random);
     const std::string english = english_number(number), french = french_number(number);
@@ -162,8 +163,13 @@ ParallelText numbers_text(std::size_t size, Split split, const RandomBits& rando
     summary.most_words = std::max({summary.most_words, english_words.size(), french_words.size()});
     source.add(english_words, true);
     target.add(french_words, true);
+    if (split == Split::kTrain) continue;
+    text.source_lines.push_back(english);
+    text.target_lines.push_back(french);
   }
-  return {source.take(), target.take(), summary};
+  text.source = source.take();
+  text.target = target.take();
+  return text;
 }
 
 }  // namespace skyline

@@ -32,8 +32,8 @@ Split split_of_number(std::uint32_t number) noexcept;
 // random's seed, split and index.
 std::uint32_t drawn_number(std::size_t index, Split split, const RandomBits& random);
 
-// Makes a text that needs no download: `size` pairs of a number in English and French. A hyphenated
-// word is one word. Throws DataError when the size is 0.
+// Makes a text that needs no download: `size` pairs of a number in English and French, those of the
+// test split with their lines. A hyphenated word is one word. Throws DataError when the size is 0.
 ParallelText numbers_text(std::size_t size, Split split, const RandomBits& random);
 
 }  // namespace skyline

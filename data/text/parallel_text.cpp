@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kOtherEncoding =
+    "; a text in another encoding must be converted: iconv -f LATIN1 -t UTF-8";
 constexpr std::size_t kNotCountedBytes = kByteOrderMark.size() + 1;  // the mark and CR
 
 // One side of a pair and its place in a file.
@@ -40,14 +42,29 @@ struct Skipped {
   }
 };
 
+// Returns what is odd about the line ends of a file that was read to its end; empty if nothing is.
+std::string line_end_fault(const LineReader& lines) {
+  if (lines.line_with_cr() == 0) return {};
+  const std::string file = "[" + lines.source() + "] ";
+  if (lines.line() > 1) {
+    return file + "line " + std::to_string(lines.line_with_cr()) +
+           " holds a CR alone, which is read as white space";
+  }
+  return file +
+         "lines end in CR alone, so that it was read as one line; convert it: tr '\\r' '\\n'";
+}
+
 // Throws if `longer` has just given a line that `shorter` has no partner for.
 void check_ended(LineReader& longer, bool gave_line, const LineReader& shorter) {
   if (!gave_line) return;
   while (longer.next()) {
     // Counts the lines for the message.
   }
-  throw DataError(longer.source(), "lines", std::to_string(longer.line()),
-                  std::to_string(shorter.line()) + ", as many as in " + shorter.source());
+  throw DataError(
+      longer.source(), "lines", std::to_string(longer.line()),
+      std::to_string(shorter.line()) + ", as many as in " + shorter.source() +
+          (shorter.line() == 1 && shorter.line_with_cr() > 0 ? ", whose lines end in CR alone"
+                                                             : ""));
 }
 
 // Collects the pairs of several files into one text.
@@ -75,7 +92,8 @@ class PairCollector {
       if (!source_line || !target_line) {
         check_ended(source_lines, source_line.has_value(), target_lines);
         check_ended(target_lines, target_line.has_value(), source_lines);
-        return;
+        add_line_ends(source_lines);
+        return add_line_ends(target_lines);
       }
       add({source_lines, *source_line}, {target_lines, *target_line});
     }
@@ -93,6 +111,7 @@ class PairCollector {
       const std::size_t end = std::min(line->find('\t', tab + 1), line->size());
       add({lines, line->substr(0, tab)}, {lines, line->substr(tab + 1, end - tab - 1), tab + 1});
     }
+    add_line_ends(lines);
   }
 
   ParallelText take() {
@@ -102,12 +121,15 @@ class PairCollector {
     summary_.without_tab = without_tab_.count;
     for (const Skipped* skipped : {&empty_, &outside_, &invalid_utf8_, &without_tab_}) {
       if (skipped->count > 0) summary_.faults.push_back(skipped->text());
+      if (skipped == &invalid_utf8_ && skipped->count > 0) summary_.faults.back() += kOtherEncoding;
     }
+    for (std::string& fault : line_ends_) summary_.faults.push_back(std::move(fault));
     if (summary_.kept == 0) {
       const std::string first = summary_.faults.empty() ? "" : "; " + summary_.faults.front();
       throw DataError(name_, "no pair of sentences is left of " + summary_.text() + first);
     }
-    return {source_.take(), target_.take(), std::move(summary_)};
+    return {source_.take(), target_.take(), std::move(summary_), std::move(source_lines_),
+            std::move(target_lines_)};
   }
 
  private:
@@ -122,6 +144,10 @@ class PairCollector {
     }
     const bool keep = fits(source, source_words.size()) && fits(target, target_words.size());
     if (keep) ++summary_.kept;
+    if (keep && options_.keep_lines) {
+      source_lines_.push_back(source.text);
+      target_lines_.push_back(target.text);
+    }
     source_.add(source_words, keep && options_.keep_sentences);
     target_.add(target_words, keep && options_.keep_sentences);
   }
@@ -141,6 +167,11 @@ class PairCollector {
     return true;
   }
 
+  void add_line_ends(const LineReader& lines) {
+    std::string fault = line_end_fault(lines);
+    if (!fault.empty()) line_ends_.push_back(std::move(fault));
+  }
+
   // A fault of the file itself, which strict reading refuses.
   void add_fault(Skipped& skipped, const LineReader& reader, const std::string& what) const {
     if (options_.strict) {
@@ -154,7 +185,9 @@ class PairCollector {
   Tokenizer source_tokenizer_, target_tokenizer_;
   TextCollector source_, target_;
   TextSummary summary_;
+  LineList source_lines_, target_lines_;
   Skipped empty_, outside_, invalid_utf8_, without_tab_;
+  std::vector<std::string> line_ends_;
 };
 
 std::string name_of(std::span<const TextFiles> files) {
@@ -178,6 +211,12 @@ bool LineReader::fill() {
   const std::size_t read =
       reader_.read({reinterpret_cast<std::uint8_t*>(buffer_.data()) + had, kPieceBytes});
   buffer_.resize(had + read);
+  if (line_ == 0 && had == 0) {
+    if (const auto encoding = wide_encoding(buffer_); !encoding.empty()) {
+      throw DataError(source(), "is " + std::string(encoding) + "; convert it to UTF-8: iconv -f " +
+                                    std::string(encoding) + " -t UTF-8");
+    }
+  }
   return read > 0;
 }
 
@@ -195,6 +234,7 @@ std::optional<std::string_view> LineReader::next() {
   begin_ = scanned_ = ended ? end + 1 : buffer_.size();
   if (++line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line_with_cr_ == 0 && line.find('\r') != std::string_view::npos) line_with_cr_ = line_;
   if (line.size() > kMostBytes) {
     throw DataError(source(), "line " + std::to_string(line_) + " is longer than " +
                                   std::to_string(kMostBytes) + " bytes");

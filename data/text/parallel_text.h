@@ -21,7 +21,7 @@
 namespace skyline {
 
 // Reads a file line by line. Lines end with LF or CRLF; the last line may lack its end. A byte
-// order mark (U+FEFF in UTF-8) at the start of the file is skipped.
+// order mark (U+FEFF in UTF-8) at the start of the file is skipped. A CR alone stays in its line.
 class LineReader {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // in a line
@@ -29,11 +29,13 @@ class LineReader {
   explicit LineReader(ByteReader reader) : reader_(std::move(reader)) {}
 
   // Returns the next line without its end, valid until the next call; none after the last line.
-  // Throws DataError when the line is longer than kMostBytes, so that a hostile file cannot use up
-  // all memory, and whatever ByteReader throws.
+  // Throws DataError when the file is UTF-16 or UTF-32, when the line is longer than kMostBytes, so
+  // that a hostile file cannot use up all memory, and whatever ByteReader throws.
   std::optional<std::string_view> next();
 
   std::uint64_t line() const noexcept { return line_; }  // number of the last line read, from 1
+  // The first line so far that holds a CR alone; 0: none does.
+  std::uint64_t line_with_cr() const noexcept { return line_with_cr_; }
   const std::string& source() const noexcept { return reader_.source(); }
 
  private:
@@ -43,7 +45,7 @@ class LineReader {
   std::string buffer_;
   std::size_t begin_ = 0;    // start of the next line in buffer_
   std::size_t scanned_ = 0;  // there is no LF between begin_ and here
-  std::uint64_t line_ = 0;
+  std::uint64_t line_ = 0, line_with_cr_ = 0;
 };
 
 // Sentences of word ids in a single buffer. A sentence costs 8 bytes beyond its words.
@@ -67,6 +69,25 @@ class SentenceList {
 
  private:
   std::vector<std::int32_t> words_;
+  std::vector<std::size_t> ends_;
+};
+
+// Lines of text in a single buffer. A line costs 8 bytes beyond its own.
+class LineList {
+ public:
+  std::size_t size() const noexcept { return ends_.size(); }
+  // Requires index < size(). Valid until the next push_back().
+  std::string_view operator[](std::size_t index) const noexcept {
+    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return std::string_view(text_).substr(begin, ends_[index] - begin);
+  }
+  void push_back(std::string_view line) {
+    text_ += line;
+    ends_.push_back(text_.size());
+  }
+
+ private:
+  std::string text_;
   std::vector<std::size_t> ends_;
 };
 
@@ -99,7 +120,7 @@ struct TextSummary {
   std::uint64_t invalid_utf8 = 0;  // on at least one side
   std::uint64_t without_tab = 0;   // in a tab-separated file
   // The first skipped line for each reason: "[train.fr] line 12, byte 7: 0xff is not UTF-8; the
-  // pair was skipped, as were 3 more such pairs".
+  // pair was skipped, as were 3 more such pairs"; and files that hold a CR alone.
   std::vector<std::string> faults;
 
   std::size_t least_words = 1, most_words = 1;  // the limits
@@ -112,6 +133,7 @@ struct TextSummary {
 struct ParallelText {
   TokenizedText source, target;  // with the same number of sentences
   TextSummary summary;
+  LineList source_lines, target_lines;  // of the kept pairs, as they are; if they are asked for
 
   std::size_t size() const noexcept { return source.sentences.size(); }
 };
@@ -124,6 +146,7 @@ struct ParallelTextOptions {
   std::size_t least_words = 1;
   std::size_t most_words = 50;
   bool keep_sentences = true;  // otherwise pairs and words are only counted
+  bool keep_lines = false;     // of the pairs that are kept
   bool strict = false;  // throw for invalid UTF-8 or a missing tab instead of skipping the pair
   TokenizerOptions tokenizer;
 };

@@ -2,6 +2,7 @@
 
 #include <utf8.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -132,6 +133,38 @@ std::string detokenize(std::span<const std::string> words) {
     if (space && setting.space_before) text += ' ';
     text += words[i];
     space = setting.space_after && !is_inside_number(words, i);
+  }
+  return text;
+}
+
+std::string with_digits_of(std::string_view source, std::string_view translation) {
+  struct Run {
+    std::string digits;
+    std::size_t count = 0;
+  };
+  std::vector<Run> runs;
+  bool inside = false;
+  for (const char* at = source.data(); at != source.data() + source.size();) {
+    const char* const begin = at;
+    const bool digit = is_decimal_digit(utf8::unchecked::next(at));
+    if (digit && !inside) runs.emplace_back();
+    if (digit) {
+      runs.back().digits.append(begin, at);
+      ++runs.back().count;
+    }
+    inside = digit;
+  }
+  std::string text;
+  for (std::size_t i = 0; i < translation.size();) {
+    const std::size_t end = std::min(translation.find_first_not_of('0', i), translation.size());
+    if (end == i) {
+      text += translation[i++];
+      continue;
+    }
+    const auto found = std::ranges::find(runs, end - i, &Run::count);
+    text += found == runs.end() ? std::string(end - i, '#') : found->digits;
+    if (found != runs.end()) runs.erase(found);
+    i = end;
   }
   return text;
 }

@@ -16,6 +16,7 @@ struct TokenizerOptions {
 // Splits sentences into words as the paper's example does (Chainer v3.0.0,
 // examples/seq2seq/wmt_preprocess.py): U+2019 becomes ' and every Unicode decimal digit becomes 0;
 // then Unicode white space separates words, and each of . , ! ? " ' : ; ) ( is a word of its own.
+// with_digits_of() puts digits back.
 // Thread rule: one thread, because buffers are reused.
 class Tokenizer {
  public:
@@ -39,7 +40,12 @@ class Tokenizer {
 std::vector<std::string> tokenize(std::string_view sentence, TokenizerOptions options = {});
 
 // Joins words for display: with spaces, but none before . , ) or after ( or around ', and quotation
-// marks hug what they enclose. It does not restore digits or the French space before ! ? : ;.
+// marks hug what they enclose. It does not restore the French space before ! ? : ;.
 std::string detokenize(std::span<const std::string> words);
+
+// Puts the digits of the source sentence into a translation, whose digits are all 0: each run of
+// zeros becomes the first run of as many digits in `source` that none before took. Where there is
+// none, the digits are unknown and become #. `source` must be UTF-8.
+std::string with_digits_of(std::string_view source, std::string_view translation);
 
 }  // namespace skyline

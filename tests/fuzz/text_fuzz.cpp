@@ -1,8 +1,8 @@
 // Any bytes, gzip'd or not, read as parallel text or as a vocabulary, either end in a DataError or
 // give what the headers promise: every line is counted once, sentences keep the limits, words stay
-// words, a vocabulary is equal after writing and reading it back, and batches unpack to their
-// sentences. The first byte's bits choose strict, lower case, and one file with tabs (else two
-// files, split in the middle).
+// words and get their digits back, a vocabulary is equal after writing and reading it back, and
+// batches unpack to their sentences. The first byte's bits choose strict, lower case, and one file
+// with tabs (else two files, split in the middle).
 #include <algorithm>
 #include <cstdlib>
 
@@ -44,6 +44,15 @@ void check_sentences(const TokenizedText& text) {
   check(unpacked(packed, packed.words) == sentences);
 }
 
+// A sentence that is its own source lacks no digit.
+void check_digits(const TokenizedText& text, const LineList& lines) {
+  check(lines.size() == text.sentences.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string line(lines[i]), back = with_digits_of(line, detokenize(text.sentence(i)));
+    check(std::ranges::count(back, '#') == std::ranges::count(line, '#'));
+  }
+}
+
 void check_text(const ParallelText& text, TokenizerOptions options) {
   const TextSummary& summary = text.summary;
   check(summary.lines == summary.kept + summary.empty + summary.outside + summary.invalid_utf8 +
@@ -53,6 +62,8 @@ void check_text(const ParallelText& text, TokenizerOptions options) {
     check_words(*side, options);
     check_sentences(*side);
   }
+  check_digits(text.source, text.source_lines);
+  check_digits(text.target, text.target_lines);
 }
 
 ByteReader part(const std::uint8_t* begin, const std::uint8_t* end) {
@@ -72,6 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const ParallelTextOptions options{.most_words = kMostWords,
                                     .strict = (data[0] & 1) != 0,
+                                    .keep_lines = true,
                                     .tokenizer = {.lower = (data[0] & 2) != 0}};
   try {
     check_text(read(data + 1, size - 1, options, (data[0] & 4) != 0), options.tokenizer);

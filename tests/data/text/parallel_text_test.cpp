@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "data/text/characters.h"
 #include "tests/data/data_error_of.h"
 #include "tests/data/text/text_files.h"
 
@@ -135,19 +136,71 @@ TEST_F(ParallelTextFiles, EmptyLinesAreCountedAndLeftOut) {
   EXPECT_THAT(text.target.words, ElementsAre("e")) << "words without a partner are not counted";
 }
 
+const std::string kConvert =
+    "; a text in another encoding must be converted: iconv -f LATIN1 -t UTF-8";
+
 TEST_F(ParallelTextFiles, WhatIsNotUtf8IsNamedAndLeftOut) {
   const ParallelText text = read("a\nb\xff\nc\nd\n", "e\nf\ncaf\xe9!\ng\n");
   EXPECT_THAT(sentences(text.source), ElementsAre("a", "d"));
   EXPECT_EQ(text.summary.text(), "4 pairs: 2 kept; skipped 2 not UTF-8");
   EXPECT_THAT(text.summary.faults, ElementsAre("[" + path("s") +
                                                "] line 2, byte 2: 0xff is not UTF-8; the pair was "
-                                               "skipped, as was 1 more such pair"));
-  EXPECT_THAT(
-      read("a\nc", "e\ncaf\xe9!").summary.faults,
-      ElementsAre("[" + path("t") + "] line 2, byte 4: 0xe9 is not UTF-8; the pair was skipped"));
+                                               "skipped, as was 1 more such pair" +
+                                               kConvert));
+  EXPECT_THAT(read("a\nc", "e\ncaf\xe9!").summary.faults,
+              ElementsAre("[" + path("t") +
+                          "] line 2, byte 4: 0xe9 is not UTF-8; the pair was skipped" + kConvert));
   EXPECT_THAT(read_tabs("ab\tc\xff\na\tb").summary.faults,
               ElementsAre("[" + path("tabs") +
-                          "] line 1, byte 5: 0xff is not UTF-8; the pair was skipped"));
+                          "] line 1, byte 5: 0xff is not UTF-8; the pair was skipped" + kConvert));
+}
+
+// UTF-16 of either byte order, with a mark and without.
+TEST_F(ParallelTextFiles, InUtf16AreRefusedByName) {
+  const std::string text = "Go.\nJe suis l\xe0.\n";
+  for (const bool little : {true, false}) {
+    for (const bool mark : {true, false}) {
+      std::string wide = !mark ? "" : little ? "\xff\xfe" : "\xfe\xff";
+      for (const char c : text) wide += little ? std::string{c, '\0'} : std::string{'\0', c};
+      const std::string name = little ? "UTF-16LE" : "UTF-16BE";
+      const std::string why =
+          " is " + name + "; convert it to UTF-8: iconv -f " + name + " -t UTF-8";
+      EXPECT_EQ(data_error_of([&] { read(wide, "a\nb\n"); }), "[" + path("s") + "]" + why);
+      EXPECT_EQ(data_error_of([&] { read("a\nb\n", wide); }), "[" + path("t") + "]" + why);
+      EXPECT_EQ(data_error_of([&] { read_tabs(wide); }), "[" + path("tabs") + "]" + why);
+    }
+  }
+  const std::string chinese("\x60\x4f\x7d\x59\n\0\x60\x4f\n\0", 10);
+  EXPECT_NE(data_error_of([&] { read(chinese, "a\nb\n"); }).find("UTF-16LE"), std::string::npos);
+  EXPECT_EQ(wide_encoding(std::string_view("\xff\xfe\0\0a\0\0\0", 8)), "UTF-32LE");
+  EXPECT_EQ(wide_encoding(std::string_view("a\0\0\0b\0\0\0\n\0\0\0", 12)), "UTF-32LE");
+  EXPECT_EQ(wide_encoding(std::string_view("\0\0\0a\0\0\0b\0\0\0\n", 12)), "UTF-32BE");
+  EXPECT_EQ(wide_encoding(""), "");
+  EXPECT_EQ(wide_encoding(std::string_view("a\0b\nc\nd\n", 8)), "") << "one stray zero byte";
+}
+
+TEST_F(ParallelTextFiles, WithLinesThatEndInCrAloneAreNamed) {
+  const ParallelText one = read("a\rb\rc\r", "d\re\rf");
+  EXPECT_EQ(one.summary.text(), "1 pairs: 1 kept");
+  const std::string why =
+      "] lines end in CR alone, so that it was read as one line; convert it: tr '\\r' '\\n'";
+  EXPECT_THAT(one.summary.faults, ElementsAre("[" + path("s") + why, "[" + path("t") + why));
+  EXPECT_EQ(data_error_of([&] { read("a\rb\rc\r", "d\ne\nf\n"); }),
+            "[" + path("t") + "] lines, got 3, expected 1, as many as in " + path("s") +
+                ", whose lines end in CR alone");
+  EXPECT_THAT(
+      read("a\nb\rc\n", "d\ne\n").summary.faults,
+      ElementsAre("[" + path("s") + "] line 2 holds a CR alone, which is read as white space"));
+  EXPECT_THAT(read_tabs("a\tb\r\nc\td\r\n").summary.faults, IsEmpty()) << "CRLF";
+}
+
+TEST_F(ParallelTextFiles, KeepTheirLinesIfAsked) {
+  const ParallelText text = read("a 12\n\nb  c\r\n", "d 3\ne\n f\u2019 \n", {.keep_lines = true});
+  ASSERT_EQ(text.source_lines.size(), 2u);
+  EXPECT_EQ(text.source_lines[0], "a 12");
+  EXPECT_EQ(text.source_lines[1], "b  c");
+  EXPECT_EQ(text.target_lines[1], " f\u2019 ");
+  EXPECT_EQ(read("a", "b").source_lines.size(), 0u);
 }
 
 TEST_F(ParallelTextFiles, StrictReadingThrowsTheFirstFault) {

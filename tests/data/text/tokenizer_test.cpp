@@ -75,5 +75,21 @@ TEST(Detokenize, SetsMarksAsAReaderWantsThem) {
   EXPECT_EQ(shown("a , b .Then"), "a, b. Then");
 }
 
+TEST(Digits, OfTheSourceReturnInTheirOrder) {
+  EXPECT_EQ(with_digits_of("I have 23 cats and 45 dogs.", "J'ai 00 chats et 00 chiens."),
+            "J'ai 23 chats et 45 chiens.");
+  EXPECT_EQ(with_digits_of("In 1997, 12 of 3", "Les 0 de 00 en 0000"), "Les 3 de 12 en 1997");
+  EXPECT_EQ(with_digits_of("3,141.59 km2", "0 000,00 km0"), "3 141,59 km2");
+  EXPECT_EQ(with_digits_of("\u0663\u0664", "00"), "\u0663\u0664");
+  EXPECT_EQ(with_digits_of("no number", "aucun"), "aucun");
+}
+
+// A digit that is not known is not said to be 0.
+TEST(Digits, ThatTheSourceLacksAreUnknown) {
+  EXPECT_EQ(with_digits_of("three cats", "00 chats"), "## chats");
+  EXPECT_EQ(with_digits_of("5 cats", "0 chats et 0 chiens"), "5 chats et # chiens");
+  EXPECT_EQ(with_digits_of("1,000", "0000"), "####") << "no run has four digits";
+}
+
 }  // namespace
 }  // namespace skyline
