@@ -52,6 +52,7 @@ struct Translations {
   std::vector<Translation> translations;
   std::vector<std::string> unknown_words;   // of the sources, each once
   std::optional<double> bleu, exact_match;  // if a reference was given
+  std::string bleu_signature;
 };
 
 Rows<Translations> rows(const Translations*) {
@@ -62,16 +63,16 @@ Rows<Translations> rows(const Translations*) {
           {"translations", "one object a sentence", &Translations::translations},
           {"bleu", kNumber, "with --reference: corpus BLEU, 0 to 100",
            [](auto& all) { return if_known(all.bleu); }},
-          {"bleu_smoothing", "with --reference: none",
-           [](auto& all) { return only_if(all.bleu.has_value(), std::string("none")); }},
-          {"exact_match", kShare, "with --reference: translations that equal theirs",
+          {"bleu_signature", "with --reference: how sacrebleu names this score",
+           [](auto& all) { return only_if(all.bleu.has_value(), all.bleu_signature); }},
+          {"exact_match", kShare, "with --reference: translations with the same words",
            [](auto& all) { return if_known(all.exact_match); }}};
 }
 
 // A sentence to translate and its reference.
 struct Line {
-  std::string text;
-  std::vector<std::string> words, reference;
+  std::string text, reference;
+  std::vector<std::string> words;
 };
 
 std::vector<std::string> lines_of(std::istream& input) {
@@ -99,30 +100,30 @@ std::string input_name(const TranslateArguments& arguments) {
                                                            : arguments.input.string();
 }
 
-std::vector<std::string> words_of(const std::string& name, std::size_t number,
-                                  const std::string& text, const TokenizerOptions& options) {
+void require_utf8(const std::string& name, std::size_t number, const std::string& text) {
   if (const auto position = first_invalid_utf8(text)) {
     throw DataError(name, fmt::format("line {}, {}", number, invalid_utf8_text(text, *position)));
   }
-  return tokenize(text, options);
 }
 
 std::vector<Line> read_lines(const TranslateArguments& arguments, const TokenizerOptions& options) {
   std::vector<Line> lines;
   const std::string name = input_name(arguments);
   for (std::string& text : input_lines(arguments)) {
-    std::vector<std::string> words = words_of(name, lines.size() + 1, text, options);
-    lines.push_back({std::move(text), std::move(words), {}});
+    require_utf8(name, lines.size() + 1, text);
+    std::vector<std::string> words = tokenize(text, options);
+    lines.push_back({std::move(text), {}, std::move(words)});
   }
   if (arguments.reference.empty()) return lines;
   const std::string reference_name = arguments.reference.string();
-  const std::vector<std::string> references = lines_of_file(arguments.reference);
+  std::vector<std::string> references = lines_of_file(arguments.reference);
   if (references.size() != lines.size()) {
     throw DataError(reference_name, "lines", std::to_string(references.size()),
                     fmt::format("{}, as in {}", lines.size(), name));
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    lines[i].reference = words_of(reference_name, i + 1, references[i], options);
+    require_utf8(reference_name, i + 1, references[i]);
+    lines[i].reference = std::move(references[i]);
   }
   return lines;
 }
@@ -234,13 +235,17 @@ CommandResult run(TranslateArguments arguments, Console& console) {
                       .unknown_words = unknown};
   CommandResult result;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    answer.translations.push_back({lines[i].text, detokenize(translated[i])});
+    answer.translations.push_back(
+        {lines[i].text, with_digits_of(lines[i].text, detokenize(translated[i]))});
     result.text += answer.translations.back().translation + "\n";
   }
   if (!arguments.reference.empty()) {
-    Bleu bleu;
-    for (std::size_t i = 0; i < lines.size(); ++i) bleu.add(translated[i], lines[i].reference);
+    Bleu bleu(options.translation.lower);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      bleu.add(answer.translations[i].translation, lines[i].reference);
+    }
     answer.bleu = bleu.score();
+    answer.bleu_signature = bleu.signature();
     answer.exact_match = bleu.exact_match();
     console.say(fmt::format("{}, exact match {:.1f} %", bleu.text(), 100 * bleu.exact_match()));
   }
@@ -259,9 +264,10 @@ CommandRun declare_translate(OptionList& list) {
            "Sentence to translate (default: the lines of --input or standard input)");
   list.add("--input", path(arguments->input, "FILE"),
            "Sentences, one per line; - reads standard input");
-  list.add("--reference", path(arguments->reference, "FILE"),
-           "Their translations, to report corpus BLEU (tokenized, up to 4-grams, not smoothed) and "
-           "exact matches");
+  list.add(
+      "--reference", path(arguments->reference, "FILE"),
+      "Their translations, to report corpus BLEU as sacrebleu does (tokenizer 13a) and matches "
+      "of all words");
   list.add("--beam", integer(translator.beam, 1, 1000), "Beam width (1: greedy)");
   list.add("--length-penalty", number(translator.length_penalty, 0, 10),
            "Beam search divides log probabilities by the number of words to this power");

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "data/host.h"
@@ -15,6 +17,7 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kKeptApart = 20;  // one of so many pairs is held out to validate
+constexpr std::size_t kMostAlike = 10;  // pairs with one source are, if they are one in so many
 
 using Json = nlohmann::ordered_json;
 
@@ -56,15 +59,17 @@ std::vector<TextFiles> partners(const std::vector<std::string>& sources,
 
 Texts read_texts(const TranslationOptions& options, const std::string& data, std::uint64_t seed) {
   Texts texts;
-  const auto val_options = reader_options(options, false);
+  auto val_options = reader_options(options, false);
+  val_options.keep_lines = true;
+  auto train_options = reader_options(options, true);
+  train_options.keep_lines = options.val_source.empty() && options.val_data.empty();
   if (!options.val_source.empty()) {
     texts.val = read_text_files(partners(options.val_source, options.val_target), val_options);
   } else if (!options.val_data.empty()) {
     texts.val = read_tab_separated_text(options.val_data, val_options);
   }
   if (!options.source.empty()) {
-    texts.train =
-        read_text_files(partners(options.source, options.target), reader_options(options, true));
+    texts.train = read_text_files(partners(options.source, options.target), train_options);
   } else if (data == "numbers") {
     texts.train =
         numbers_text(static_cast<std::size_t>(options.pairs), Split::kTrain, random_bits(seed));
@@ -73,7 +78,7 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
                                random_bits(seed));
     }
   } else if (std::filesystem::is_regular_file(data)) {
-    texts.train = read_tab_separated_text(data, reader_options(options, true));
+    texts.train = read_tab_separated_text(data, train_options);
   } else {
     refuse(data);
   }
@@ -83,15 +88,72 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
 // Adds the pairs i of `text` for which chosen(i) is true.
 template <typename Chosen>
 void add_pairs(const ParallelText& text, const Vocabularies& vocabularies, const Chosen& chosen,
-               SentencePairs& pairs, std::vector<std::vector<std::string>>* references) {
+               SentencePairs& pairs, TranslationData::Lines* lines) {
   const SentenceList source = vocabularies.source.encode(text.source);
   const SentenceList target = vocabularies.target.encode(text.target);
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!chosen(i)) continue;
     pairs.source.push_back(source[i]);
     pairs.target.push_back(target[i]);
-    if (references != nullptr) references->push_back(text.target.sentence(i));
+    if (lines == nullptr) continue;
+    lines->source.push_back(text.source_lines[i]);
+    lines->target.push_back(text.target_lines[i]);
   }
+}
+
+// The bytes of a sentence, to compare it with others.
+std::string_view key_of(std::span<const std::int32_t> words) {
+  return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
+}
+
+// Holds pairs out of the training text, and says how many. Words are without their digits, so lists
+// of numbers may have few different sentences; then different lines will do.
+std::vector<bool> chosen_to_validate(const ParallelText& text, std::vector<std::string>& notes) {
+  std::vector<std::string_view> sentences, lines;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    sentences.push_back(key_of(text.source.sentences[i]));
+    lines.push_back(text.source_lines[i]);
+  }
+  std::string_view how = "no source of theirs is in the training text";
+  std::vector<bool> held = held_out(sentences);
+  const auto none = [&] { return std::ranges::find(held, true) == held.end(); };
+  if (none()) {
+    held = held_out(lines);
+    how = "their sources differ from those of the training text in digits alone";
+  }
+  if (none()) {
+    for (std::size_t i = kKeptApart - 1; i < held.size(); i += kKeptApart) held[i] = true;
+    how = "their sources are in the training text, too, as a few sources are all";
+  }
+  if (none()) return held;
+  notes.push_back(fmt::format("held out {} of {} pairs to validate: {}",
+                              std::ranges::count(held, true), held.size(), how));
+  return held;
+}
+
+// Says how many sources of the validation were read in training.
+void note_overlap(const Texts& texts, std::vector<std::string>& notes) {
+  const TokenizedText &train = texts.train.source, &val = texts.val->source;
+  std::unordered_map<std::string_view, std::size_t> not_seen;  // pairs of each source
+  for (std::size_t i = 0; i < val.sentences.size(); ++i) ++not_seen[key_of(val.sentences[i])];
+  std::unordered_map<std::string_view, std::int32_t> words_of_val;
+  for (const std::string& word : val.words) {
+    words_of_val.emplace(word, static_cast<std::int32_t>(words_of_val.size()));
+  }
+  std::size_t seen = 0;
+  std::vector<std::int32_t> sentence;
+  for (std::size_t i = 0; i < train.sentences.size(); ++i) {
+    sentence.clear();
+    for (const std::int32_t type : train.sentences[i]) {
+      const auto word = words_of_val.find(train.words[static_cast<std::size_t>(type)]);
+      sentence.push_back(word == words_of_val.end() ? -1 : word->second);
+    }
+    if (const auto found = not_seen.extract(key_of(sentence))) seen += found.mapped();
+  }
+  if (seen == 0) return;
+  notes.push_back(
+      fmt::format("{} of {} validation pairs have a source that is in the training text", seen,
+                  val.sentences.size()));
 }
 
 std::string name_of(const TranslationOptions& options, const std::string& data) {
@@ -156,6 +218,27 @@ void check_data(const TranslationData& data, const StoredJson& stored) {
   check_vocabularies(data.vocabularies, data.name, stored);
 }
 
+std::vector<bool> held_out(std::span<const std::string_view> sources) {
+  std::unordered_map<std::string_view, std::size_t> groups;  // of pairs with equal sources
+  std::vector<std::size_t> group_of, sizes;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    group_of.push_back(groups.emplace(sources[i], sizes.size()).first->second);
+    sizes.resize(groups.size());
+    ++sizes[group_of.back()];
+  }
+  const std::size_t most = std::max<std::size_t>(sources.size() / kMostAlike, 1);
+  std::vector<bool> chosen(groups.size(), false), held;
+  std::size_t count = 0;
+  for (std::size_t i = kKeptApart - 1; i < sources.size(); ++i) {
+    const std::size_t group = group_of[i];
+    if (count >= (i + 1) / kKeptApart || chosen[group] || sizes[group] > most) continue;
+    chosen[group] = true;
+    count += sizes[group];
+  }
+  for (const std::size_t group : group_of) held.push_back(chosen[group]);
+  return held;
+}
+
 TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies) {
@@ -169,20 +252,23 @@ TranslationData open_translation_data(const TranslationOptions& options, const s
   TranslationData result{.name = name,
                          .train = {.name = name},
                          .val = {.name = "validation of " + name},
-                         .references = {},
+                         .lower = options.lower,
                          .vocabularies = *std::move(vocabularies),
                          .train_summary = texts.train.summary,
                          .val_summary = std::nullopt};
-  const auto validates = [&texts](std::size_t i) {
-    return !texts.val && i % kKeptApart == kKeptApart - 1;
-  };
+  std::vector<bool> validates(texts.train.size(), false);
+  if (texts.val) {
+    result.val_summary = texts.val->summary;
+    note_overlap(texts, result.notes);
+  } else {
+    validates = chosen_to_validate(texts.train, result.notes);
+  }
   add_pairs(
-      texts.train, result.vocabularies, [&](std::size_t i) { return !validates(i); }, result.train,
+      texts.train, result.vocabularies, [&](std::size_t i) { return !validates[i]; }, result.train,
       nullptr);
-  if (texts.val) result.val_summary = texts.val->summary;
   add_pairs(
       texts.val ? *texts.val : texts.train, result.vocabularies,
-      [&](std::size_t i) { return texts.val || validates(i); }, result.val, &result.references);
+      [&](std::size_t i) { return texts.val || validates[i]; }, result.val, &result.val_lines);
   if (result.val.source.empty()) {
     throw DataError(name, "pairs", std::to_string(texts.train.size()),
                     "at least " + std::to_string(kKeptApart) + ", so that one can validate");

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/text/pair_loader.h"
@@ -41,11 +43,21 @@ void check_data(const TranslationData& data, const StoredJson& stored);
 struct TranslationData {
   std::string name;
   SentencePairs train, val;
-  std::vector<std::vector<std::string>> references;  // the validation's targets, word by word
+  struct Lines {
+    LineList source, target;
+  };
+  Lines val_lines;     // the validation's pairs as they were read
+  bool lower = false;  // the network's text is in lower case
   Vocabularies vocabularies;
   TextSummary train_summary;
   std::optional<TextSummary> val_summary;  // empty if pairs were held out of the training text
+  std::vector<std::string> notes;          // how the two texts overlap
 };
+
+// Returns which pairs are held out to validate with, about one in 20: pair 19, 39, …, each with all
+// pairs that have the same source, for which later ones are passed over. A source that more than a
+// tenth of the pairs have is never held out. Nothing is if this leaves no pair.
+std::vector<bool> held_out(std::span<const std::string_view> sources);
 
 // Reads, tokenizes and encodes. `data` is "numbers" or a tab-separated file, unless the options
 // name files of lines; the generator draws `pairs` and `val_pairs`. Uses the given vocabularies, or

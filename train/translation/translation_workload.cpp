@@ -142,6 +142,7 @@ class TranslationWorkload final : public Workload {
     live_.orders = context_options(options.step).orders;
     tell(console, "", data_.train_summary);
     if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);
+    for (const std::string& note : data_.notes) console.say(note);
     const PairLoader loader(data_.train, run_options_.loader, random_bits(options.data.seed));
     facts_ = {.name = data_.name,
               .item = "sentences",

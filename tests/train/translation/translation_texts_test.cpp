@@ -1,11 +1,13 @@
 // Sources of a translation model's sentences on the command line, and the messages about faulty
 // files.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 
 #include "data/host.h"
 #include "tests/train/commands/skyline_program.h"
@@ -151,6 +153,103 @@ TEST_F(TranslationTexts, WithUnknownWordsNameThem) {
                         "and, yak\n"));
   EXPECT_EQ(translate({"--input", file, "--json"}).json()["unknown_words"],
             (nlohmann::json{"zebra", "and", "yak"}));
+}
+
+std::vector<std::size_t> held(const std::vector<int>& sources) {
+  std::vector<std::string> words;
+  for (const int source : sources) words.push_back(fmt::format("{}", source));
+  const std::vector<bool> out = held_out(std::vector<std::string_view>(words.begin(), words.end()));
+  std::vector<std::size_t> pairs;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i]) pairs.push_back(i);
+  }
+  return pairs;
+}
+
+TEST(HeldOutPairs, AreOneInTwentyAndTakeTheirSourcesAlong) {
+  std::vector<int> words(60);
+  std::iota(words.begin(), words.end(), 0);
+  EXPECT_THAT(held(words), ElementsAre(19, 39, 59));
+  words[3] = words[50] = words[19];
+  EXPECT_THAT(held(words), ElementsAre(3, 19, 50)) << "which are enough";
+  words[58] = words[39];
+  EXPECT_THAT(held(words), ElementsAre(3, 19, 50));
+  for (std::size_t i = 0; i < 8; ++i) words[i] = words[19];  // 10 of 60
+  EXPECT_THAT(held(words), ElementsAre(20, 39, 58)) << "too many for one source";
+  EXPECT_THAT(held(std::vector<int>(19, 1)), testing::IsEmpty());
+  EXPECT_THAT(held(std::vector<int>(100, 1)), testing::IsEmpty());
+}
+
+// Sentences with several translations follow each other, as in lists of them.
+TEST_F(TranslationTexts, HeldOutShareNoSourceWithTheTraining) {
+  std::string text, numbers;
+  for (int i = 0; i < 50; ++i) {
+    for (const char* end : {"a", "b", "c", "d"}) {
+      text +=
+          fmt::format("{} x\t{} {}\n", std::string(static_cast<std::size_t>(i) + 1, 'w'), end, end);
+      numbers += fmt::format("w {}\tv {} {}\n", 100 + i, 100 + i, end);
+    }
+  }
+  const Outcome outcome = train({"--data", write("pairs.tsv", text)});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.messages;
+  EXPECT_THAT(outcome.messages, HasSubstr("held out 12 of 200 pairs to validate: no source of "
+                                          "theirs is in the training text\n"));
+  std::filesystem::remove_all(out());
+  EXPECT_THAT(train({"--data", write("numbers.tsv", numbers)}).messages,
+              HasSubstr("held out 12 of 200 pairs to validate: their sources differ from those of "
+                        "the training text in digits alone\n"));
+  std::filesystem::remove_all(out());
+  const Outcome one = train({"--source", lines("s", 40, "a"), "--target", lines("t", 40, "b")});
+  EXPECT_THAT(one.messages, HasSubstr("held out 2 of 40 pairs to validate: their sources are in "
+                                      "the training text, too"));
+}
+
+TEST_F(TranslationTexts, ToValidateMayHaveSourcesOfTheTraining) {
+  const Words training = {"--source", write("s", "a b\nc\nd\na b\n"), "--target",
+                          lines("t", 4, "x")};
+  const auto messages = [&](const std::string& sources) {
+    Words words = training;
+    words.insert(words.end(),
+                 {"--val-source", write("vs", sources), "--val-target", lines("vt", 3, "y")});
+    std::filesystem::remove_all(out());
+    return train(words).messages;
+  };
+  EXPECT_THAT(messages("a b\nnew\na b\n"),
+              HasSubstr("2 of 3 validation pairs have a source that is in the training text\n"));
+  EXPECT_EQ(messages("a\nnew\nb a\n").find("validation pairs have"), std::string::npos);
+}
+
+// The words are learnt without their digits, which come from the sentence to translate; the score
+// is of the text as it is printed.
+TEST_F(TranslationTexts, WithDigitsKeepThem) {
+  std::string english, french;
+  for (int i = 0; i < 80; ++i) {
+    const int number = 10 + i * 37 % 90;
+    english += fmt::format("I have {} cats.\n", number);
+    french += fmt::format("J'ai {} chats.\n", number);
+  }
+  const std::string source = write("s", english), target = write("t", french);
+  const Outcome trained = train({"--source", source, "--target", target, "--val-source", source,
+                                 "--val-target", target, "--units", "16", "--batch-size", "8",
+                                 "--steps", "60", "--lr", "0.03", "--dropout", "0"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.messages;
+  EXPECT_EQ(trained.json()["bleu"], 100.0);
+  EXPECT_EQ(trained.json()["exact_match"], 1.0);
+  const auto translated = [&](Words more) {
+    Words words = {"translate", out(), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words).json();
+  };
+  EXPECT_EQ(translated({"I have 71 cats."})["translations"][0]["translation"], "J'ai 71 chats.");
+  EXPECT_EQ(
+      translated({"I have cats."})["translations"][0]["translation"].get<std::string>().find('0'),
+      std::string::npos);
+  EXPECT_EQ(translated({"--input", source, "--reference", target})["bleu"], 100.0);
+  const std::string zeros = lines("zeros", 80, "J'ai 00 chats.");
+  const auto wrong = translated({"--input", source, "--reference", zeros});
+  EXPECT_LT(wrong["bleu"], 50.0);
+  EXPECT_EQ(wrong["exact_match"], 0.0);
+  EXPECT_EQ(wrong["bleu_signature"], "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp");
 }
 
 TEST(CompareCommandTest, GivesAnAllocatorADeviceOfItsOwnCapacity) {
