@@ -42,18 +42,6 @@ struct Skipped {
   }
 };
 
-// Returns what is odd about the line ends of a file that was read to its end; empty if nothing is.
-std::string line_end_fault(const LineReader& lines) {
-  if (lines.line_with_cr() == 0) return {};
-  const std::string file = "[" + lines.source() + "] ";
-  if (lines.line() > 1) {
-    return file + "line " + std::to_string(lines.line_with_cr()) +
-           " holds a CR alone, which is read as white space";
-  }
-  return file +
-         "lines end in CR alone, so that it was read as one line; convert it: tr '\\r' '\\n'";
-}
-
 // Throws if `longer` has just given a line that `shorter` has no partner for.
 void check_ended(LineReader& longer, bool gave_line, const LineReader& shorter) {
   if (!gave_line) return;
@@ -240,6 +228,17 @@ std::optional<std::string_view> LineReader::next() {
                                   std::to_string(kMostBytes) + " bytes");
   }
   return line;
+}
+
+std::string line_end_fault(const LineReader& lines) {
+  if (lines.line_with_cr() == 0) return {};
+  const std::string file = "[" + lines.source() + "] ";
+  if (lines.line() > 1) {
+    return file + "line " + std::to_string(lines.line_with_cr()) +
+           " holds a CR alone, which is read as white space";
+  }
+  return file +
+         "lines end in CR alone, so that it was read as one line; convert it: tr '\\r' '\\n'";
 }
 
 void TextCollector::add(std::span<const std::string_view> words, bool keep) {

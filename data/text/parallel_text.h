@@ -48,6 +48,10 @@ class LineReader {
   std::uint64_t line_ = 0, line_with_cr_ = 0;
 };
 
+// Returns what is odd about the line ends of a file that was read to its end: "[a.en] lines end in
+// CR alone, …"; empty if nothing is.
+std::string line_end_fault(const LineReader& lines);
+
 // Sentences of word ids in a single buffer. A sentence costs 8 bytes beyond its words.
 class SentenceList {
  public:

@@ -81,16 +81,18 @@ std::vector<std::string> lines_of(std::istream& input) {
   return lines;
 }
 
-std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
+std::vector<std::string> lines_of_file(const std::filesystem::path& path, Console& console) {
   LineReader reader(ByteReader::open(path));
   std::vector<std::string> lines;
   while (const auto line = reader.next()) lines.emplace_back(*line);
+  if (const std::string fault = line_end_fault(reader); !fault.empty()) console.warn(fault);
   return lines;
 }
 
-std::vector<std::string> input_lines(const TranslateArguments& arguments) {
+std::vector<std::string> input_lines(const TranslateArguments& arguments, Console& console) {
   if (arguments.sentence) return {*arguments.sentence};
-  if (!arguments.input.empty() && arguments.input != "-") return lines_of_file(arguments.input);
+  if (!arguments.input.empty() && arguments.input != "-")
+    return lines_of_file(arguments.input, console);
   return lines_of(std::cin);
 }
 
@@ -106,17 +108,18 @@ void require_utf8(const std::string& name, std::size_t number, const std::string
   }
 }
 
-std::vector<Line> read_lines(const TranslateArguments& arguments, const TokenizerOptions& options) {
+std::vector<Line> read_lines(const TranslateArguments& arguments, const TokenizerOptions& options,
+                             Console& console) {
   std::vector<Line> lines;
   const std::string name = input_name(arguments);
-  for (std::string& text : input_lines(arguments)) {
+  for (std::string& text : input_lines(arguments, console)) {
     require_utf8(name, lines.size() + 1, text);
     std::vector<std::string> words = tokenize(text, options);
     lines.push_back({std::move(text), {}, std::move(words)});
   }
   if (arguments.reference.empty()) return lines;
   const std::string reference_name = arguments.reference.string();
-  std::vector<std::string> references = lines_of_file(arguments.reference);
+  std::vector<std::string> references = lines_of_file(arguments.reference, console);
   if (references.size() != lines.size()) {
     throw DataError(reference_name, "lines", std::to_string(references.size()),
                     fmt::format("{}, as in {}", lines.size(), name));
@@ -207,7 +210,8 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   const TrainOptions options = options_of_run(loaded, arguments);
   const Vocabularies vocabularies = Vocabularies::open(run_folder_of(loaded));
   check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position.data);
-  const std::vector<Line> lines = read_lines(arguments, {.lower = options.translation.lower});
+  const std::vector<Line> lines =
+      read_lines(arguments, {.lower = options.translation.lower}, console);
 
   const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
   if (!unknown.empty()) console.warn(unknown_words_text(unknown));

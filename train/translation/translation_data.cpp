@@ -271,7 +271,8 @@ TranslationData open_translation_data(const TranslationOptions& options, const s
       [&](std::size_t i) { return texts.val || validates[i]; }, result.val, &result.val_lines);
   if (result.val.source.empty()) {
     throw DataError(name, "pairs", std::to_string(texts.train.size()),
-                    "at least " + std::to_string(kKeptApart) + ", so that one can validate");
+                    "at least " + std::to_string(kKeptApart) +
+                        ", so that one can validate; or give --val-source or --val-data");
   }
   return result;
 }

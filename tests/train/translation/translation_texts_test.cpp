@@ -124,6 +124,8 @@ TEST_F(TranslationTexts, ToTranslateAreCheckedBeforehand) {
   EXPECT_EQ(translate({""}).output, "\n") << "an empty sentence is one";
   const std::string two = lines("two", 2, "a"), bad = write("bad", "a\n\xff\n");
   said({"--input", two, "--reference", lines("one", 1, "a")}, "lines, got 1, expected 2", 1);
+  const std::string cr = write("cr", "a\rb\r");
+  said({"--input", cr}, "[" + cr + "] lines end in CR alone", 0);
   said({"--input", bad}, "[" + bad + "] line 2, byte 1: 0xff is not UTF-8", 1);
   said({"a", "--input", two}, "SENTENCE and --input exclude each other", 2);
   said({"a", "--length-penalty", "nan"}, "--length-penalty: nan is out of range", 2);
