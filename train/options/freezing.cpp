@@ -78,7 +78,11 @@ std::set<std::string> within(const std::string& layer, const std::vector<Named>&
     }
     if (!found.empty()) return found;
   }
-  throw UsageError("--freeze: " + unknown_name("layer", layer, layers_of(all)));
+  std::vector<std::string> known = layers_of(all);
+  if (!nearest(layer, known)) {  // hundreds
+    std::erase_if(known, [](const std::string& name) { return name.find('.') != name.npos; });
+  }
+  throw UsageError("--freeze: " + unknown_name("layer", layer, known));
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ TEST(FrozenParameters, RefuseUnknownLayersAndAll) {
                   HasSubstr("--freeze: unknown layer 'layr1'; did you mean 'layer1'?")));
   EXPECT_THAT([] { frozen("mlp", {"zzz"}); },
               ThrowsMessage<UsageError>(HasSubstr("known are: fc1, fc2, fc3")));
+  EXPECT_THAT([] { frozen("mobilenet_v2", {"zzz"}); },
+              ThrowsMessage<UsageError>(testing::EndsWith("known are: classifier, features")));
   EXPECT_THAT([] { frozen("mlp", {""}); }, ThrowsMessage<UsageError>(HasSubstr("unknown layer")));
   EXPECT_THAT([] { frozen("mlp", {"*"}); },
               ThrowsMessage<UsageError>(HasSubstr("nothing would be trained")));
