@@ -301,6 +301,45 @@ TEST(RowKernels, CrossEntropyIsThatOfTheCpu) {
   }
 }
 
+TEST(RowKernels, SmoothedAndWeightedCrossEntropyIsThatOfTheCpu) {
+  for (const auto& [rows, classes] : kMatrices) {
+    for (const bool weighted : {false, true}) {
+      const CrossEntropyProblem problem{.rows = rows,
+                                        .classes = classes,
+                                        .divisor = weighted ? 0 : static_cast<double>(rows),
+                                        .smoothing = 0.1f,
+                                        .weighted = weighted};
+      std::vector<Bytes> forward = {random_operand(rows * classes, 1, -20, 20),
+                                    bytes_of(random_integers(rows, 2, static_cast<int>(classes)))};
+      std::vector<Bytes> backward = {bytes_of(std::vector{0.5f}),
+                                     random_operand(rows * classes, 1, 0, 1), forward[1]};
+      for (std::vector<Bytes>* inputs : {&forward, &backward}) {
+        if (weighted) inputs->push_back(random_operand(classes, 3, 0.1f, 4));
+      }
+      expect_same("smoothed cross_entropy",
+                  {.cpu = [=] { return make_softmax_cross_entropy_cpu(problem); },
+                   .cuda =
+                       [=](CudaCompute& compute) {
+                         return make_softmax_cross_entropy_cuda(compute, problem);
+                       },
+                   .inputs = forward,
+                   .outputs = {{{1}}, {{rows, classes}}},
+                   .in_place = {{0, 1}},
+                   .tolerance = 2e-5});
+      expect_same("smoothed cross_entropy_grad",
+                  {.cpu = [=] { return make_softmax_cross_entropy_grad_cpu(problem); },
+                   .cuda =
+                       [=](CudaCompute& compute) {
+                         return make_softmax_cross_entropy_grad_cuda(compute, problem);
+                       },
+                   .inputs = backward,
+                   .outputs = {{{rows, classes}}},
+                   .in_place = {{1, 0}},
+                   .tolerance = 1e-6});
+    }
+  }
+}
+
 TEST(RowKernels, LabelsThatAreNoClassesAreNamed) {
   for (const std::int32_t label : {-1, 4}) {
     const CrossEntropyProblem problem{2, 4, 2};

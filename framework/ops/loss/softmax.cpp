@@ -13,39 +13,55 @@ namespace {
 
 CrossEntropyProblem problem_of(const SoftmaxCrossEntropyParams& params,
                                std::span<const TensorSpec> inputs) {
-  require_inputs("softmax_cross_entropy", inputs.size(), 2);
+  const bool weighted = inputs.size() > 2;
+  require_inputs("softmax_cross_entropy", inputs.size(), weighted ? 3 : 2);
   require_float("softmax_cross_entropy", "logits", inputs[0], 2);
-  const std::int64_t rows = inputs[0].shape[0];
+  const std::int64_t rows = inputs[0].shape[0], classes = inputs[0].shape[1];
   require_spec("softmax_cross_entropy", "labels", inputs[1], {Shape{rows}, DType::kInt32});
+  if (weighted) require_spec("softmax_cross_entropy", "weights", inputs[2], {Shape{classes}});
+  const double mean = weighted ? 0.0 : static_cast<double>(rows);
   return {.rows = rows,
-          .classes = inputs[0].shape[1],
-          .divisor = params.divisor > 0 ? double{params.divisor} : static_cast<double>(rows)};
+          .classes = classes,
+          .divisor = params.divisor > 0 ? double{params.divisor} : mean,
+          .smoothing = params.smoothing,
+          .weighted = weighted};
+}
+
+template <typename Number>
+std::string text_of(Number divisor, float smoothing) {
+  return fmt::format("divisor={}{}", divisor,
+                     smoothing > 0 ? fmt::format(" smoothing={}", smoothing) : "");
 }
 
 std::vector<GradientCall> gradients_of(const CrossEntropyProblem& problem,
                                        const std::vector<bool>&) {
   const TensorSpec logits{{problem.rows, problem.classes}};
-  return {
-      {.op = gradient_op(problem, {.name = "softmax_cross_entropy_grad",
-                                   .parameters = fmt::format("divisor={}", problem.divisor),
-                                   .operands = {{"grad_output", {Shape{1}}},
-                                                {"probabilities", logits},
-                                                {"labels", {Shape{problem.rows}, DType::kInt32}}},
-                                   .outputs = {logits},
-                                   .kernels = {make_softmax_cross_entropy_grad_cpu,
-                                               make_softmax_cross_entropy_grad_cuda},
-                                   .in_place = {{.input = 1, .output = 0}}}),
-       .sources = {GradientSource::grad_output(0), GradientSource::output(1),
-                   GradientSource::input(1)},
-       .gradient_of = {0}}};
+  GradientOp<CrossEntropyProblem>::Declaration declaration{
+      .name = "softmax_cross_entropy_grad",
+      .parameters = text_of(problem.divisor, problem.smoothing),
+      .operands = {{"grad_output", {Shape{1}}},
+                   {"probabilities", logits},
+                   {"labels", {Shape{problem.rows}, DType::kInt32}}},
+      .outputs = {logits},
+      .kernels = {make_softmax_cross_entropy_grad_cpu, make_softmax_cross_entropy_grad_cuda},
+      .in_place = {{.input = 1, .output = 0}}};
+  std::vector<GradientSource> sources = {GradientSource::grad_output(0), GradientSource::output(1),
+                                         GradientSource::input(1)};
+  if (problem.weighted) {
+    declaration.operands.push_back({"weights", {Shape{problem.classes}}});
+    sources.push_back(GradientSource::input(2));
+  }
+  return {{.op = gradient_op(problem, std::move(declaration)),
+           .sources = std::move(sources),
+           .gradient_of = {0}}};
 }
 
-// Inputs logits, labels; outputs loss, probabilities.
+// Inputs logits, labels, weights; outputs loss, probabilities.
 const Declaration<CrossEntropyProblem, SoftmaxCrossEntropyParams> kSoftmaxCrossEntropy = {
     .name = "softmax_cross_entropy",
     .parameters =
         [](const SoftmaxCrossEntropyParams& params) {
-          return fmt::format("divisor={}", params.divisor);
+          return text_of(params.divisor, params.smoothing);
         },
     .problem = problem_of,
     .outputs =
@@ -97,15 +113,26 @@ LabelError::LabelError(std::int64_t row, std::int32_t label, std::int64_t classe
       label_(label),
       classes_(classes) {}
 
-Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
-                             SoftmaxCrossEntropyParams params) {
+CrossEntropy cross_entropy(Context& context, Tensor logits, Tensor labels, Tensor weights,
+                           SoftmaxCrossEntropyParams params) {
   if (!(params.divisor >= 0)) {
     throw std::invalid_argument(fmt::format(
         "[softmax_cross_entropy] divisor, got {}, expected at least 0", params.divisor));
   }
-  return apply(context, declared_op(kSoftmaxCrossEntropy, params),
-               operands(std::move(logits), std::move(labels)))
-      .front();
+  if (!(params.smoothing >= 0 && params.smoothing < 1)) {
+    throw std::invalid_argument(fmt::format(
+        "[softmax_cross_entropy] smoothing, got {}, expected from 0 to below 1", params.smoothing));
+  }
+  std::vector<Tensor> inputs = operands(std::move(logits), std::move(labels));
+  if (weights.storage()) inputs.push_back(std::move(weights));
+  std::vector<Tensor> outputs =
+      apply(context, declared_op(kSoftmaxCrossEntropy, params), std::move(inputs));
+  return {std::move(outputs[0]), std::move(outputs[1])};
+}
+
+Tensor softmax_cross_entropy(Context& context, Tensor logits, Tensor labels,
+                             SoftmaxCrossEntropyParams params) {
+  return cross_entropy(context, std::move(logits), std::move(labels), {}, params).loss;
 }
 
 Tensor log_softmax(Context& context, Tensor logits) {

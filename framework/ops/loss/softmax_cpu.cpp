@@ -23,16 +23,53 @@ void check_labels(const std::int32_t* labels, const CrossEntropyProblem& problem
   }
 }
 
-// Writes softmax(logits) to `probabilities`, which may be `logits`; returns -log of the label's
-// probability.
-double softmax_row(const float* logits, float* probabilities, std::int64_t classes,
-                   std::int32_t label) {
+// The targets of rows. Without weights, each class has weight 1.
+class Targets {
+ public:
+  Targets(const CrossEntropyProblem& problem, const std::int32_t* labels, const float* weights)
+      : problem_(problem), labels_(labels), weights_(weights) {
+    for (std::int64_t k = 0; weights != nullptr && k < problem.classes; ++k) sum_ += weights[k];
+  }
+  float weight(std::int64_t k) const { return weights_ == nullptr ? 1.0f : weights_[k]; }
+  CrossEntropyTarget of(std::int64_t row) const {
+    const double classes = static_cast<double>(problem_.classes);
+    return target_of(problem_, weight(labels_[row]),
+                     weights_ == nullptr ? 1.0f : static_cast<float>(sum_ / classes));
+  }
+  double divisor() const {
+    double sum = problem_.divisor;
+    for (std::int64_t row = 0; problem_.divisor == 0 && row < problem_.rows; ++row) {
+      sum += weight(labels_[row]);
+    }
+    return sum;
+  }
+  // The logits of a row, each less the largest, times what the row wants of them.
+  double wanted_logits(const CrossEntropyTarget& target, const float* logits, float largest,
+                       std::int32_t label) const {
+    double sum = target.of_label * (double{logits[label]} - double{largest});
+    for (std::int64_t k = 0; target.of_each > 0 && k < problem_.classes; ++k) {
+      sum += double{target.of_each * weight(k)} * (double{logits[k]} - double{largest});
+    }
+    return sum;
+  }
+
+ private:
+  const CrossEntropyProblem& problem_;
+  const std::int32_t* labels_;
+  const float* weights_;
+  double sum_ = 0;
+};
+
+// Writes softmax(logits) of a row to `probabilities`, which may be `logits`; returns its loss.
+double softmax_row(const Targets& targets, std::int64_t row, const float* logits,
+                   float* probabilities, std::int64_t classes, std::int32_t label) {
+  const CrossEntropyTarget target = targets.of(row);
   float largest = logits[0];
 #pragma omp simd reduction(max : largest)
   for (std::int64_t k = 0; k < classes; ++k) {
     largest = logits[k] > largest ? logits[k] : largest;  // std::max is 25 times slower here
   }
-  const double label_logit = double{logits[label]} - double{largest};
+  const double wanted = targets.wanted_logits(target, logits, largest, label);
   float total = 0;
 #pragma omp simd reduction(+ : total)
   for (std::int64_t k = 0; k < classes; ++k) {
@@ -41,7 +78,7 @@ double softmax_row(const float* logits, float* probabilities, std::int64_t class
   }
   const float scale = 1.0f / total;
   for (std::int64_t k = 0; k < classes; ++k) probabilities[k] *= scale;
-  return std::log(double{total}) - label_logit;
+  return target.total * std::log(double{total}) - wanted;
 }
 
 void log_softmax_row(const float* logits, float* output, std::int64_t columns) {
@@ -76,6 +113,7 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem
     const std::int64_t rows = problem.rows, classes = problem.classes;
     const auto* labels = arguments.input<std::int32_t>(1);
     check_labels(labels, problem);
+    const Targets targets(problem, labels, problem.weighted ? arguments.input<float>(2) : nullptr);
     std::array<double, kLossChunks> losses{};
     const bool parallel = rows * classes >= kSerialTranscendental;
     for_each_index(kLossChunks, parallel, [&](std::int64_t chunk) {
@@ -83,13 +121,13 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_cpu(const CrossEntropyProblem
       double loss = 0;
       for (std::int64_t row = chunk * rows / kLossChunks; row < end; ++row) {
         const std::int64_t at = row * classes;
-        loss += softmax_row(arguments.input<float>(0) + at, arguments.output<float>(1) + at,
-                            classes, labels[row]);
+        loss += softmax_row(targets, row, arguments.input<float>(0) + at,
+                            arguments.output<float>(1) + at, classes, labels[row]);
       }
       losses[static_cast<std::size_t>(chunk)] = loss;
     });
     const double total = std::accumulate(losses.begin(), losses.end(), 0.0);
-    *arguments.output<float>(0) = static_cast<float>(total / problem.divisor);
+    *arguments.output<float>(0) = static_cast<float>(total / targets.divisor());
   });
 }
 
@@ -98,14 +136,26 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cpu(const CrossEntropyPr
     const std::int64_t rows = problem.rows, classes = problem.classes;
     const auto* labels = arguments.input<std::int32_t>(2);
     check_labels(labels, problem);
-    const float scale = *arguments.input<float>(0) / static_cast<float>(problem.divisor);
+    const Targets targets(problem, labels, problem.weighted ? arguments.input<float>(3) : nullptr);
+    const float scale = *arguments.input<float>(0) / static_cast<float>(targets.divisor());
     for_each_index(rows, rows * classes >= kSerialArithmetic, [&](std::int64_t row) {
       const float* probabilities = arguments.input<float>(1) + row * classes;
       float* grad_logits = arguments.output<float>(0) + row * classes;
-      const float of_label = (probabilities[labels[row]] - 1.0f) * scale;
+      const CrossEntropyTarget target = targets.of(row);
+      const std::int32_t label = labels[row];
+      const float wanted = target.of_label + target.of_each * targets.weight(label);
+      const float of_label = (target.total * probabilities[label] - wanted) * scale;
+      if (target.of_each > 0) {
+        for (std::int64_t k = 0; k < classes; ++k) {
+          grad_logits[k] =
+              (target.total * probabilities[k] - target.of_each * targets.weight(k)) * scale;
+        }
+      } else {
+        const float factor = target.total * scale;
 #pragma omp simd
-      for (std::int64_t k = 0; k < classes; ++k) grad_logits[k] = probabilities[k] * scale;
-      grad_logits[labels[row]] = of_label;
+        for (std::int64_t k = 0; k < classes; ++k) grad_logits[k] = probabilities[k] * factor;
+      }
+      grad_logits[label] = of_label;
     });
   });
 }

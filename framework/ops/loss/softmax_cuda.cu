@@ -88,10 +88,45 @@ void raise_label_error(std::int64_t row, std::int32_t label, std::int64_t classe
   throw LabelError(row, label, classes);
 }
 
-struct CrossEntropyRows {
+// The labels of rows and the weights of classes; null: each class has weight 1.
+struct Targets {
   CrossEntropyProblem problem;
-  const float* logits;
   const std::int32_t* labels;
+  const float* weights;
+
+  __device__ bool knows(std::int64_t row) const {
+    return labels[row] >= 0 && labels[row] < problem.classes;
+  }
+  __device__ float weight(std::int64_t k) const { return weights == nullptr ? 1.0f : weights[k]; }
+  // Of a known label. All threads of the block must call both functions.
+  __device__ CrossEntropyTarget of(std::int64_t row) const {
+    double sum = 0;
+    if (weights != nullptr) {
+      for (std::int64_t k = threadIdx.x; k < problem.classes; k += blockDim.x) sum += weights[k];
+      sum = reduce_block<Adding<double>>(sum);
+    }
+    const double mean = weights == nullptr ? 1.0 : sum / static_cast<double>(problem.classes);
+    return target_of(problem, knows(row) ? weight(labels[row]) : 0.0f, static_cast<float>(mean));
+  }
+  __device__ double divisor() const {
+    if (problem.divisor != 0) return problem.divisor;
+    double sum = 0;
+    for (std::int64_t row = threadIdx.x; row < problem.rows; row += blockDim.x) {
+      if (knows(row)) sum += weight(labels[row]);
+    }
+    return reduce_block<Adding<double>>(sum);
+  }
+};
+
+Targets targets_of(const CrossEntropyProblem& problem, const KernelArguments& arguments,
+                   std::size_t labels) {
+  return {problem, arguments.input<std::int32_t>(labels),
+          problem.weighted ? arguments.input<float>(labels + 1) : nullptr};
+}
+
+struct CrossEntropyRows {
+  Targets targets;
+  const float* logits;
   float* probabilities;  // may be the logits
   double* losses;        // one a row
   unsigned long long* wrong;
@@ -99,15 +134,28 @@ struct CrossEntropyRows {
 
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
     softmax_cross_entropy_kernel(CrossEntropyRows rows) {
-  const std::int64_t row = blockIdx.x, classes = rows.problem.classes;
-  const std::int32_t label = rows.labels[row];
-  const bool known = label >= 0 && label < classes;
+  const std::int64_t row = blockIdx.x, classes = rows.targets.problem.classes;
+  const std::int32_t label = rows.targets.labels[row];
+  const bool known = rows.targets.knows(row);
   const double label_logit =
       known ? double{rows.logits[row * classes + label]} : std::numeric_limits<double>::quiet_NaN();
   const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's logit
+  const CrossEntropyTarget target = rows.targets.of(row);
+  double wanted = 0;  // of all classes, each logit less the largest
+  if (target.of_each > 0) {
+    for_each_of_row(classes, [&](auto width, std::int64_t i) {
+      const auto values = load<width.value>(rows.logits + i);
+      for (int k = 0; k < width; ++k) {
+        const float share = target.of_each * rows.targets.weight(i + k - row * classes);
+        wanted += double{share} * (double{values.at[k]} - double{softmax.largest});
+      }
+    });
+    wanted = reduce_block<Adding<double>>(wanted);
+  }
   if (threadIdx.x == 0) {
     if (!known) note_wrong_value(rows.wrong, row, label);
-    rows.losses[row] = std::log(double{softmax.total}) - (label_logit - double{softmax.largest});
+    wanted += target.of_label * (label_logit - double{softmax.largest});
+    rows.losses[row] = target.total * std::log(double{softmax.total}) - wanted;
   }
   const float scale = 1.0f / softmax.total;
   for_each_of_row(classes, [&](auto width, std::int64_t i) {
@@ -117,11 +165,13 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
   });
 }
 
-__global__ void mean_loss_kernel(const double* losses, CrossEntropyProblem problem, float* loss) {
+__global__ void mean_loss_kernel(const double* losses, Targets targets, float* loss) {
+  const std::int64_t rows = targets.problem.rows;
   double sum = 0;
-  for (std::int64_t row = threadIdx.x; row < problem.rows; row += blockDim.x) sum += losses[row];
+  for (std::int64_t row = threadIdx.x; row < rows; row += blockDim.x) sum += losses[row];
   sum = reduce_block<Adding<double>>(sum);
-  if (threadIdx.x == 0) *loss = static_cast<float>(sum / problem.divisor);
+  const double divisor = targets.divisor();
+  if (threadIdx.x == 0) *loss = static_cast<float>(sum / divisor);
 }
 
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
@@ -173,18 +223,20 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
 }
 
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
-    softmax_cross_entropy_grad_kernel(CrossEntropyProblem problem, const float* grad_output,
-                                      const float* probabilities, const std::int32_t* labels,
-                                      float* grad_logits) {
-  const std::int64_t row = blockIdx.x, label = labels[row];
-  const bool known = label >= 0 && label < problem.classes;
-  const float scale = known ? *grad_output / static_cast<float>(problem.divisor)
-                            : std::numeric_limits<float>::quiet_NaN();
-  for_each_of_row(problem.classes, [&](auto width, std::int64_t i) {
+    softmax_cross_entropy_grad_kernel(Targets targets, const float* grad_output,
+                                      const float* probabilities, float* grad_logits) {
+  const std::int64_t row = blockIdx.x, label = targets.labels[row];
+  const CrossEntropyTarget target = targets.of(row);
+  const double divisor = targets.divisor();
+  const float scale = targets.knows(row) ? *grad_output / static_cast<float>(divisor)
+                                         : std::numeric_limits<float>::quiet_NaN();
+  const std::int64_t begin = row * targets.problem.classes;
+  for_each_of_row(targets.problem.classes, [&](auto width, std::int64_t i) {
     auto values = load<width.value>(probabilities + i);
     for (int k = 0; k < width; ++k) {
-      const bool is_label = i + k == row * problem.classes + label;
-      values.at[k] = (is_label ? values.at[k] - 1.0f : values.at[k]) * scale;
+      float wanted = target.of_each > 0 ? target.of_each * targets.weight(i + k - begin) : 0.0f;
+      if (i + k == begin + label) wanted += target.of_label;
+      values.at[k] = (target.total * values.at[k] - wanted) * scale;
     }
     store(grad_logits + i, values);
   });
@@ -210,10 +262,11 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_cuda(CudaCompute& compute,
     const RowGrid grid(problem.rows, problem.classes);
     auto* losses = reinterpret_cast<double*>(arguments.workspace);
     launch(compute, grid.blocks, grid.threads, softmax_cross_entropy_kernel,
-           CrossEntropyRows{problem, arguments.input<float>(0), arguments.input<std::int32_t>(1),
+           CrossEntropyRows{targets_of(problem, arguments, 1), arguments.input<float>(0),
                             arguments.output<float>(1), losses,
                             compute.wrong_values().place(raise_label_error, problem.classes)});
-    launch(compute, 1, kThreads, mean_loss_kernel, losses, problem, arguments.output<float>(0));
+    launch(compute, 1, kThreads, mean_loss_kernel, losses, targets_of(problem, arguments, 1),
+           arguments.output<float>(0));
   });
 }
 
@@ -221,8 +274,8 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(CudaCompute& comput
                                                              const CrossEntropyProblem& problem) {
   return make_kernel([&compute, problem](const KernelArguments& arguments) {
     const RowGrid grid(problem.rows, problem.classes);
-    launch(compute, grid.blocks, grid.threads, softmax_cross_entropy_grad_kernel, problem,
-           arguments.input<float>(0), arguments.input<float>(1), arguments.input<std::int32_t>(2),
+    launch(compute, grid.blocks, grid.threads, softmax_cross_entropy_grad_kernel,
+           targets_of(problem, arguments, 2), arguments.input<float>(0), arguments.input<float>(1),
            arguments.output<float>(0));
   });
 }

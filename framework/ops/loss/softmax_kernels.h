@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "framework/host_device.h"
 #include "framework/kernel.h"
 
 namespace skyline {
@@ -9,16 +10,33 @@ namespace skyline {
 struct CrossEntropyProblem {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
-  double divisor = 1;  // divides the sum over the rows
+  double divisor = 1;     // divides the sum over the rows; 0: the sum of their labels' weights
+  float smoothing = 0;    // spread over all classes
+  bool weighted = false;  // the last input is a weight for each class, f32 [classes]
 };
 
-// Inputs logits f32 [rows, classes], labels i32 [rows]; outputs loss f32 [1], probabilities f32
-// [rows, classes], which may be the logits. The CPU kernel throws LabelError before writing;
-// CUDA notes an unknown label for the next read from the device; the loss is NaN.
+// What a row of some label wants of each class: `of_each` times the class's weight, and `of_label`
+// more of the label; `total` is the sum of it all.
+struct CrossEntropyTarget {
+  float of_label = 1, of_each = 0, total = 1;
+};
+
+// `label_weight` is the label's weight, `mean_weight` that of all classes. Without smoothing and
+// weights all values are exact.
+SKYLINE_HOST_DEVICE inline CrossEntropyTarget target_of(const CrossEntropyProblem& problem,
+                                                        float label_weight, float mean_weight) {
+  const float of_label = (1.0f - problem.smoothing) * label_weight;
+  return {of_label, problem.smoothing / static_cast<float>(problem.classes),
+          of_label + problem.smoothing * mean_weight};
+}
+
+// Inputs logits f32 [rows, classes], labels i32 [rows], weights; outputs loss f32 [1],
+// probabilities f32 [rows, classes], which may be the logits. The CPU kernel throws LabelError
+// before writing; CUDA notes an unknown label for the next read from the device; the loss is NaN.
 CpuMaker<CrossEntropyProblem> make_softmax_cross_entropy_cpu;
 CUDA_ONLY CudaMaker<CrossEntropyProblem> make_softmax_cross_entropy_cuda;
 
-// Inputs grad_output f32 [1], probabilities, labels; output grad_logits, which may be the
+// Inputs grad_output f32 [1], probabilities, labels, weights; output grad_logits, which may be the
 // probabilities. The CPU kernel throws LabelError before writing; on CUDA an unknown label makes
 // its row's gradient NaN.
 CpuMaker<CrossEntropyProblem> make_softmax_cross_entropy_grad_cpu;

@@ -50,6 +50,78 @@ TEST(SoftmaxCrossEntropy, DividesByWhatTheProgramSays) {
             .seed = 85});
 }
 
+void check_smoothed(std::int64_t rows, std::int64_t classes, float smoothing, bool weighted) {
+  const std::uint64_t seed = 86;
+  std::vector<HostTensor> inputs = {random_tensor({rows, classes}, seed, 0, {-5, 5}),
+                                    random_labels(rows, classes, seed)};
+  HostTensor weights = random_tensor({classes}, seed, 1, {0.1, 4});
+  const std::vector<float> host(weights.values.begin(), weights.values.end());
+  weights.values.assign(host.begin(), host.end());
+  if (!weighted) weights.values.clear();
+  check_op({.apply =
+                [&](Context& context, std::vector<Tensor> x) {
+                  Tensor of_classes;
+                  if (weighted) of_classes = context.upload({Shape{classes}}, host.data());
+                  return cross_entropy(context, std::move(x[0]), std::move(x[1]),
+                                       std::move(of_classes), {.smoothing = smoothing})
+                      .loss;
+                },
+            .reference =
+                [&](const std::vector<HostTensor>& x) {
+                  return reference::smoothed_cross_entropy(x[0], x[1], weights, smoothing);
+                },
+            .inputs = inputs,
+            .seed = seed});
+}
+
+TEST(SoftmaxCrossEntropy, SmoothsLabelsAndWeighsClasses) {
+  for (const bool weighted : {false, true}) {
+    for (const float smoothing : {0.0f, 0.1f, 0.9f}) {
+      SCOPED_TRACE(::testing::Message() << smoothing << (weighted ? " weighted" : ""));
+      check_smoothed(5, 10, smoothing, weighted);
+      check_smoothed(67, 131, smoothing, weighted);
+      check_smoothed(1, 2, smoothing, weighted);
+    }
+  }
+}
+
+// Probabilities 1/8 2/8 5/8 and 3/8 3/8 2/8, so that values and gradients are known by hand; they
+// are PyTorch's, too.
+TEST(SoftmaxCrossEntropy, SmoothedAndWeightedIsThatOfPyTorch) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  std::vector<float> logits;
+  for (const double part : {1, 2, 5, 3, 3, 2}) logits.push_back(static_cast<float>(std::log(part)));
+  const std::vector<std::int32_t> labels = {0, 2};
+  const std::vector<float> weights = {1, 2, 4};
+  const Parameter parameter = make_parameter(context, {{2, 3}}, "logits", logits.data());
+  Tensor loss = cross_entropy(context, parameter.value,
+                              context.upload({Shape{2}, DType::kInt32}, labels.data()),
+                              context.upload({Shape{3}}, weights.data()), {.smoothing = 0.3f})
+                    .loss;
+  const double of_rows = 0.8 * std::log(8) + 0.2 * std::log(4) + 0.4 * std::log(1.6) +
+                         0.3 * std::log(8.0 / 3) + 3.2 * std::log(4);
+  EXPECT_NEAR(RecordedContext::values(loss).front(), of_rows / (1 + 4), 1e-6);
+  backward(context, std::move(loss));
+  const std::vector<float> gradient = RecordedContext::values(parameter.gradient);
+  const std::vector<double> expected = {-0.125, 0.03, 0.095, 0.2425, 0.2225, -0.465};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(gradient[i], expected[i], 1e-7);
+}
+
+TEST(SoftmaxCrossEntropy, RefusesASmoothingAndWeightsThatDoNotFit) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const std::vector<float> host(6);
+  const Tensor logits = context.upload({{2, 3}}, host.data());
+  const Tensor labels = context.upload({Shape{2}, DType::kInt32}, host.data());
+  for (const float smoothing : {-0.1f, 1.0f, std::nanf("")}) {
+    EXPECT_THROW(softmax_cross_entropy(context, logits, labels, {.smoothing = smoothing}),
+                 std::invalid_argument);
+  }
+  const Tensor two = context.upload({Shape{2}}, host.data());
+  EXPECT_THROW(cross_entropy(context, logits, labels, two), ShapeError);
+}
+
 // The loss of one row, and the gradient of its logits.
 struct RowResult {
   float loss;
