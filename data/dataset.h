@@ -46,6 +46,13 @@ class Dataset {
   // Writes image `sample.index` (height × width × channels, channels last, normalised as the data
   // set documents) and its label: in [0, classes), or kNotCounted. Requires sample.index < size().
   virtual void read(const Sample& sample, float* image, std::int32_t* label) const = 0;
+  // Returns the label alone; kNotCounted only where the image must be read for it.
+  virtual std::int32_t label(std::size_t index) const {
+    std::int32_t label = kNotCounted;
+    std::vector<float> image(image_shape().elements());
+    read({.index = index}, image.data(), &label);
+    return label;
+  }
 };
 
 }  // namespace skyline

@@ -31,6 +31,7 @@ Trainer::Trainer(TrainOptions options, LiveParts live, Console& console)
       console_(console),
       decided_(decided_workload(options_, live_, console)),
       total_steps_(options_.steps.value_or(options_.epochs * batches_per_epoch() / step_batches())),
+      rate_(learning_rate(options_, total_steps_, batches_per_epoch() / step_batches())),
       leader_(live_.group),
       profiler_(profile_key(options_, decided_.decisions)) {
   const bool planned = options_.memory.allocator == kPlannedAllocator;
@@ -213,6 +214,8 @@ void Trainer::next_step() {
   ++position_.step;
   position_.batch += step_batches();
   position_.loss_sum += step.loss;
+  position_.right += step.hits.right;
+  position_.images += step.hits.images;
   directory_->log_step(log_->add(step, *run_));
   if (const auto news = run_->take_news()) console_.say(*news);
   if (step.inference_loss) {
@@ -223,9 +226,13 @@ void Trainer::next_step() {
     device_allocations_at_switch_ = run_->memory.statistics().device_allocations;
   }
   progress_->step_done(
-      position_.step, position_.epoch + 1,
-      (total_steps_ * step_batches() + batches_per_epoch() - 1) / batches_per_epoch(), step.loss,
-      note_of(step));
+      {.step = position_.step,
+       .epoch = position_.epoch + 1,
+       .epochs = (total_steps_ * step_batches() + batches_per_epoch() - 1) / batches_per_epoch(),
+       .loss = step.loss,
+       .top1 = training_top1(),
+       .learning_rate = step.learning_rate,
+       .note = note_of(step)});
   directory_->check();
   if (evaluation_due()) return;  // evaluate() saves as well
   if (options_.checkpoint_every > 0 && position_.step % options_.checkpoint_every == 0) save();
@@ -233,8 +240,7 @@ void Trainer::next_step() {
 
 LoggedStep Trainer::timed_step() {
   LoggedStep step{.number = position_.step + 1, .epoch = position_.epoch + 1};
-  step.learning_rate =
-      LearningRate{options_.learning_rate, options_.schedule, total_steps_}.at(position_.step);
+  step.learning_rate = rate_.at(position_.step);
   step.wait_seconds = run_->next();
   step.batch = leader_.begin_step(*run_, step.number, step.learning_rate);
   profiler_.begin_step(run_->context, position_.step);
@@ -248,9 +254,12 @@ LoggedStep Trainer::timed_step() {
         {.learning_rate = static_cast<float>(step.learning_rate), .step = step.number});
   } catch (const LossNotFinite& error) {
     // Repeats the forward pass, so it needs the random stream from before the step.
-    throw explain_divergence(*run_, random, step.number, error);
+    Divergence::Facts facts = explain_divergence(*run_, random, step.number, error).facts();
+    facts.advice = advice_on_divergence(step.learning_rate);
+    throw Divergence(std::move(facts));
   }
   step.seconds = now_seconds() - started;
+  step.hits = run_->hits();
   step.inference_loss = run_->inference_loss();
   const Launches now = run_->context.compute().runner().facts().launches;
   step.launches = {.ops = now.ops - before.ops, .graphs = now.graphs - before.graphs};
@@ -303,28 +312,43 @@ bool Trainer::evaluate(const Interrupt& interrupt) {
   return true;
 }
 
-void Trainer::keep_evaluation(const Evaluation& evaluation) {
+void Trainer::keep_evaluation(Evaluation evaluation) {
+  if (const auto top1 = training_top1()) evaluation.metrics.emplace_back(kTrainingTop1, *top1);
   if (!evaluation.sample.empty()) console_.say(evaluation.sample);
   position_.evaluation = {.step = position_.step,
                           .text = evaluation.text,
                           .metrics = {evaluation.metrics.begin(), evaluation.metrics.end()}};
   directory_->log_evaluation(log_->add(position_.step, position_.epoch + 1, evaluation));
-  const auto& [name, value] = evaluation.metrics.front();
-  if (position_.best.contains(name) && value <= position_.best[name]) return;
-  position_.best[name] = value;
-  if (best_) directory_->writing([this] { best_->save(capture(*run_, position_)); });
+  const auto is_best = [&](const std::string& name, double sign) {
+    const double value = position_.evaluation->metrics.at(name);
+    const auto [before, is_first] = position_.best.try_emplace(name, value);
+    if (!is_first && sign * value <= sign * before->second) return false;
+    before->second = value;
+    return true;
+  };
+  const bool best = is_best(evaluation.metrics.front().first, 1);
+  // BLEU stays 0 for long, so patience with text is with its loss.
+  const bool better = translates(options_) ? is_best("validation_loss", -1) : best;
+  position_.stale_evaluations = better ? 0 : position_.stale_evaluations + 1;
+  if (best && best_) directory_->writing([this] { best_->save(capture(*run_, position_)); });
 }
 
 void Trainer::finish_epoch() {
   const double loss = mean_loss();
-  console_.say(fmt::format("epoch {}: loss {:.4f}{}{}", position_.epoch + 1, loss,
+  const auto top1 = training_top1();
+  console_.say(fmt::format("epoch {}: loss {:.4f}{}{}{}", position_.epoch + 1, loss,
+                           top1 ? fmt::format(", training top-1 {:.2f} %", 100 * *top1) : "",
                            evaluation_text(), log_->epoch_words().text()));
-  Json row = {{"epoch", position_.epoch + 1}, {"steps", position_.step}, {"loss", loss}};
+  Json row = {{"epoch", position_.epoch + 1},
+              {"steps", position_.step},
+              {"loss", loss},
+              {"learning_rate", rate_.at(position_.step - 1)}};  // of the last step
   for (const Metric& figure : workload().data().metrics) row[figure.name] = metric(figure.name);
   log_->end_epoch(row, *run_);
   directory_->log_epoch(row);
   position_.last_loss = loss;
   position_.loss_sum = 0;
+  position_.right = position_.images = 0;
   ++position_.epoch;
   position_.batch = 0;
 }

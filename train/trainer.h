@@ -59,8 +59,9 @@ class Trainer {
 
   const DecidedWorkload& decided() const noexcept { return decided_; }
 
-  // Runs until the last step or a signal. A signal lets the running step finish or stops the
-  // running evaluation; then the run is saved and the exit code is 130 or 143. Also saves a
+  // Runs until the last step, the end of --patience or a signal. A signal lets the running step
+  // finish or stops the running evaluation; then the run is saved and the exit code is the
+  // Interrupt's. Also saves a
   // checkpoint before each evaluation. Throws Divergence if a loss is not finite; earlier
   // checkpoints and logs remain. Throws RunFolderLost if someone moves or removes the run folder; a
   // folder that was moved is saved into.
@@ -68,7 +69,10 @@ class Trainer {
 
  private:
   void say_limit() const;
-  bool done() const noexcept { return position_.step >= total_steps_; }
+  bool out_of_patience() const noexcept {
+    return options_.patience && position_.stale_evaluations >= *options_.patience;
+  }
+  bool done() const noexcept { return position_.step >= total_steps_ || out_of_patience(); }
   bool epoch_ended() const noexcept { return position_.batch == batches_per_epoch(); }
   bool evaluation_due() const;
   // The step before the latest evaluation.
@@ -85,8 +89,10 @@ class Trainer {
   LoggedStep timed_step();
   void tell_problems();
   std::string note_of(const LoggedStep& step) const;
+  std::string advice_on_divergence(double rate) const;
+  std::string patience_text() const;
   bool evaluate(const Interrupt& interrupt);
-  void keep_evaluation(const Evaluation& evaluation);
+  void keep_evaluation(Evaluation evaluation);
   void finish_epoch();
   void save();
   // Saves into a folder that was moved, if that is possible; returns what became of the run.
@@ -97,6 +103,10 @@ class Trainer {
   void note_plan();
   void on_session_event(const SessionEvent& event);
   double mean_loss() const;
+  // Of the current epoch so far; nothing for text.
+  std::optional<double> training_top1() const {
+    return TrainingHits{position_.right, position_.images}.top1();
+  }
   std::string evaluation_text() const;
   std::string outcome_text(double loss) const;
   nlohmann::ordered_json metric(const std::string& name) const;
@@ -116,6 +126,7 @@ class Trainer {
   TrainingPosition position_;
   DecidedWorkload decided_;
   std::int64_t total_steps_ = 0;
+  LearningRate rate_;
   std::unique_ptr<ModelRun> run_;
 
   std::optional<RunDirectory> directory_;

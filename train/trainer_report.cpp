@@ -37,7 +37,7 @@ struct RunFigures {
   double data_wait_seconds = 0, first_batch_seconds = 0;
   std::optional<double> step_seconds_median;
   std::optional<Launches> launches;  // empty where ops are not launched, or were timed one by one
-  bool interrupted = false, trace_recorded = false;
+  bool interrupted = false, out_of_patience = false, trace_recorded = false;
   MemorySummary memory;
   std::optional<Replans> replans;
   std::optional<BudgetAnswer> budget;
@@ -72,6 +72,8 @@ Rows<RunFigures> rows(const RunFigures*) {
       {"top1", kShare, "of images; like the next two, of the last evaluation", metric("top1")},
       {"top5", kShare, "of images; null: few classes", metric("top5")},
       {"test_loss", kNumber, "of images", metric("test_loss")},
+      {kTrainingTop1, kShare, "of images, as the steps of the epoch had them",
+       metric(kTrainingTop1)},
       {"bleu", kNumber, "of text; like the next three, of the last evaluation", metric("bleu")},
       {"exact_match", kShare, "of text", metric("exact_match")},
       {"perplexity", kNumber, "of text", metric("perplexity")},
@@ -87,6 +89,7 @@ Rows<RunFigures> rows(const RunFigures*) {
       {"launches_of_last_step", "on CUDA; null: ops were timed", &RunFigures::launches},
       {"run_directory", "the run's folder", &RunFigures::folder},
       {"interrupted", "a signal ended the run", &RunFigures::interrupted},
+      {"out_of_patience", "--patience ended the run", &RunFigures::out_of_patience},
       {"memory",
        "of the run",
        {{"allocator", "its name", [](auto& run) { return run.memory.allocator; }},
@@ -275,6 +278,7 @@ CommandResult Trainer::result(int exit_code) {
                                std::ranges::min(leader_.seconds()),
                                std::ranges::max(leader_.seconds()), leader_.slowest_rank());
   }
+  if (exit_code == 0 && out_of_patience()) console_.say(patience_text());
   if (exit_code != 0) {
     console_.warn(
         fmt::format("interrupted {} step {}; saved. Continue with: skyline train "
@@ -283,6 +287,28 @@ CommandResult Trainer::result(int exit_code) {
                     directory_->path().string()));
   }
   return result;
+}
+
+std::string Trainer::patience_text() const {
+  const std::string folder = directory_->path().string();
+  return fmt::format(
+      "no better {} in {} evaluations: --patience {} ends the run after step {} of {}{}. To go on: "
+      "skyline train --resume {} --patience {}",
+      translates(options_) ? "validation loss" : "top-1", position_.stale_evaluations,
+      *options_.patience, position_.step, total_steps_,
+      best_ ? fmt::format(" (the best is in {}/best)", folder) : "", folder,
+      position_.stale_evaluations + *options_.patience);
+}
+
+// What to do next if the loss is not finite.
+std::string Trainer::advice_on_divergence(double rate) const {
+  return fmt::format(
+      "the learning rate is {:.4g}: a lower one, {} may help. To go on from {}: skyline train "
+      "--resume {} --learning-rate {:.2g}",
+      rate,
+      translates(options_) ? "a lower --clip or --lr-warmup-epochs" : "or --lr-warmup-epochs,",
+      saved_step_ > 0 ? fmt::format("step {}", saved_step_) : "the start",
+      directory_->path().string(), options_.learning_rate / 10);
 }
 
 RunFigures Trainer::result_figures(double loss, bool interrupted) const {
@@ -302,6 +328,7 @@ RunFigures Trainer::result_figures(double loss, bool interrupted) const {
       .first_batch_seconds = log_->first_wait_seconds(),
       .step_seconds_median = log_->step_seconds_median(decided_.decisions.warmup_steps),
       .interrupted = interrupted,
+      .out_of_patience = out_of_patience(),
       .memory = *memory_,
       .budget = decided_.decisions.budget,
       .process = *process_,

@@ -61,8 +61,7 @@ class ArrayDataset : public Dataset {
   ImageShape image_shape() const noexcept override { return shape_; }
   const std::vector<std::string>& class_names() const noexcept override { return class_names_; }
   void read(const Sample& sample, float* image, std::int32_t* label) const override;
-
-  const std::vector<std::uint8_t>& labels() const noexcept { return split_.labels.bytes; }
+  std::int32_t label(std::size_t index) const override { return split_.labels.bytes[index]; }
 
  private:
   std::string name_;

@@ -57,6 +57,7 @@ class ImageDataset : public Dataset {
   }
   // Throws DataError when no image of the training split can be read, and under kFail.
   void read(const Sample& sample, float* image, std::int32_t* label) const override;
+  std::int32_t label(std::size_t index) const override { return files_.files[index].label; }
 
   const ImagePipeline& pipeline() const noexcept { return pipeline_; }
   // Call it before the first read(). Throws DataError when its side is not the pipeline's.

@@ -243,6 +243,19 @@ TEST_P(CudaTraining, GivesTheSameBitsWithRecomputeAndFusedUpdates) {
             train_on(cuda_memory("planned"), on_cuda()));
 }
 
+// One op updates what decays, another what does not.
+TEST_P(CudaTraining, DecaysWeightsAloneAndSmoothsAndWeighsAsTheCpu) {
+  ImageRunOptions judged = network();
+  judged.optimizer = {.weight_decay = 0.1f, .decay_weights_only = true};
+  judged.label_smoothing = 0.1f;
+  for (int k = 0; k < shape_.classes; ++k) judged.class_weights.push_back(1 + 0.5f * (k % 3));
+  Context::Options fused = on_cuda();
+  fused.fused_update = true;
+  const Trained got = train(cuda_memory("planned", true), on_cuda(), judged, kBatchSize, kSteps);
+  expect_losses_near(got, train({}, seeded(), judged, kBatchSize, kSteps), 1e-4);
+  EXPECT_EQ(train(cuda_memory("planned"), fused, judged, kBatchSize, kSteps), got);
+}
+
 TEST_P(CudaTraining, AddsTheGradientsOfMicroBatches) {
   Context::Options options = on_cuda();
   const StepShares shares{.micro_batches = 2};

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/run/signalling_buffer.h"
+#include "tests/train/small_trainer.h"
 #include "train/checkpoints/files.h"
 #include "train/lab/load_file.h"
 #include "train/optimizers/optimizer.h"
@@ -31,65 +33,8 @@ namespace skyline {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace tests;
 using Json = nlohmann::ordered_json;
-
-// 2 epochs of 5 steps.
-TrainOptions small_options(const std::string& allocator = "planned") {
-  TrainOptions options;
-  options.model = "lenet";
-  options.data.images = 40;
-  options.data.test_images = 20;
-  options.epochs = 2;
-  options.batch_size = 8;
-  options.threads = 1;
-  options.memory.allocator = allocator;
-  options = resolved(options);
-  return options;
-}
-
-class TrainerTest : public ::testing::Test {
- protected:
-  TrainerTest() { fs::remove_all(folder_); }
-  ~TrainerTest() override { fs::remove_all(folder_); }
-
-  CommandResult train(const TrainOptions& options, const std::string& name) {
-    Trainer trainer(options, {}, console_);
-    trainer.start(folder_ / name);
-    return trainer.run();
-  }
-  CommandResult resume(const TrainOptions& options, const fs::path& from) {
-    Trainer trainer(options, {}, console_);
-    trainer.resume(load_checkpoint(from));
-    return trainer.run();
-  }
-  // Returns the last checkpoint without its arguments, which do not affect further training.
-  Checkpoint last_checkpoint(const std::string& name) {
-    Checkpoint checkpoint = load_checkpoint(folder_ / name).checkpoint;
-    checkpoint.position.arguments = Json::object();
-    return checkpoint;
-  }
-  void expect_equal_ends(const std::string& a, const std::string& b) {
-    const Checkpoint first = last_checkpoint(a), second = last_checkpoint(b);
-    EXPECT_EQ(host_copies(first.weights), host_copies(second.weights));
-    EXPECT_EQ(host_copies(first.state), host_copies(second.state));
-    EXPECT_EQ(first.position, second.position);
-    EXPECT_EQ(logged(a, "loss"), logged(b, "loss"));
-    EXPECT_EQ(logged(a, "step"), logged(b, "step"));
-  }
-  std::vector<Json> logged(const std::string& name, const std::string& key) {
-    std::ifstream log(folder_ / name / "log.jsonl");
-    std::vector<Json> values;
-    for (std::string line; std::getline(log, line);)
-      values.push_back(parsed_in_order(line).at(key));
-    return values;
-  }
-
-  const fs::path folder_ = fs::path(::testing::TempDir()) /
-                           (std::string("skyline-trainer-") +
-                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  std::ostringstream messages_;
-  Console console_{messages_, {}};
-};
 
 TEST_F(TrainerTest, KeepsARunFolder) {
   const CommandResult result = train(small_options(), "run");
@@ -432,6 +377,9 @@ TEST_F(TrainerTest, ALossThatIsNoNumberStopsTheRunAndKeepsWhatWasSaved) {
     EXPECT_NE(sentence.find("the first layer that made it is " + error.facts().layer),
               std::string::npos);
     EXPECT_EQ(last_checkpoint("run").position.step, error.facts().step - 1);
+    EXPECT_THAT(sentence, testing::HasSubstr(fmt::format(
+                              "To go on from step {}: skyline train --resume {} --learning-rate ",
+                              error.facts().step - 1, (folder_ / "run").string())));
   }
 }
 

@@ -50,13 +50,17 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;  // 31 years of a step a microsecond
 constexpr std::int64_t kMostOfStep = 4096;                  // micro-batches, ranks
 constexpr const char *kLossSum = "loss_sum", *kLastLoss = "last_loss", *kEvaluation = "evaluation",
-                     *kEvaluatedStep = "evaluated_step";
+                     *kEvaluatedStep = "evaluated_step", *kRight = "epoch_right",
+                     *kImages = "epoch_images", *kStale = "stale_evaluations";
+constexpr std::uint64_t kMostImages = std::uint64_t{1} << 62;
 
 // The workload's facts and the trainer's figures under one key, as in older checkpoints.
 Json to_more(const TrainingPosition& position) {
   Json more = *position.data;
   more[kLossSum] = position.loss_sum;
   if (position.epoch > 0) more[kLastLoss] = position.last_loss;
+  if (position.images > 0) more.update({{kRight, position.right}, {kImages, position.images}});
+  if (position.stale_evaluations > 0) more[kStale] = position.stale_evaluations;
   if (const auto& evaluation = position.evaluation) {
     more[kEvaluation] = {{"text", evaluation->text}, {"metrics", evaluation->metrics}};
     more[kEvaluatedStep] = evaluation->step;
@@ -155,8 +159,16 @@ TrainingPosition training_position_from(std::string_view text) {
   Json more = object(json, "more");
   position.loss_sum = number(more, kLossSum);
   position.last_loss = number(more, kLastLoss);
+  if (more.contains(kImages)) {
+    position.images = whole_number(more, kImages, kMostImages);
+    position.right = whole_number(more, kRight, position.images);
+  }
+  if (more.contains(kStale)) position.stale_evaluations = count(more, kStale, position.step);
   position.evaluation = evaluation(more, position.step);
-  for (const char* const key : {kLossSum, kLastLoss, kEvaluation, kEvaluatedStep}) more.erase(key);
+  for (const char* const key :
+       {kLossSum, kLastLoss, kEvaluation, kEvaluatedStep, kRight, kImages, kStale}) {
+    more.erase(key);
+  }
   position.data = std::move(more);
   position.arguments = object(json, "arguments");
   return position;

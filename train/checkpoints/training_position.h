@@ -50,15 +50,17 @@ inline constexpr const char* kWeightsMetadata = "weights_metadata";
 
 // The state of a run between two steps, except for tensors: all that the next step depends on.
 struct TrainingPosition {
-  std::int64_t step = 0;               // completed steps
-  std::int64_t epoch = 0;              // completed epochs
-  std::int64_t batch = 0;              // completed batches of the current epoch
-  std::uint64_t order_seed = 0;        // for the order of samples
-  std::uint64_t random_seed = 0;       // RandomStream::seed
-  std::uint64_t random_next = 0;       // RandomStream::next
-  std::map<std::string, double> best;  // best metrics so far; infinities become NaN
-  double loss_sum = 0;                 // of the steps of the current epoch
-  double last_loss = 0;                // mean loss of the last whole epoch; 0 before its end
+  std::int64_t step = 0;                // completed steps
+  std::int64_t epoch = 0;               // completed epochs
+  std::int64_t batch = 0;               // completed batches of the current epoch
+  std::uint64_t order_seed = 0;         // for the order of samples
+  std::uint64_t random_seed = 0;        // RandomStream::seed
+  std::uint64_t random_next = 0;        // RandomStream::next
+  std::map<std::string, double> best;   // best metrics so far; infinities become NaN
+  double loss_sum = 0;                  // of the steps of the current epoch
+  double last_loss = 0;                 // mean loss of the last whole epoch; 0 before its end
+  std::uint64_t right = 0, images = 0;  // of the current epoch: those classified right, and all
+  std::int64_t stale_evaluations = 0;   // since one was better than all before it
   std::optional<StoredEvaluation> evaluation;  // the latest one
   StoredJson data;                             // facts of the workload: class names, …
   StoredJson arguments;                        // the run's options

@@ -45,11 +45,13 @@ std::vector<std::string> parts(const ProgressFacts& facts) {
   std::vector<std::string> texts = {"step " + fraction_of(facts.step, facts.steps)};
   if (facts.epoch > 0) texts.push_back("epoch " + fraction_of(facts.epoch, facts.epochs));
   if (facts.loss) texts.push_back(fmt::format("loss {:.4f}", *facts.loss));
+  if (facts.top1) texts.push_back(fmt::format("top-1 {:.1f} %", 100 * *facts.top1));
   if (facts.items_per_second) {
     texts.push_back(fmt::format("{:.{}f} {}/s", *facts.items_per_second,
                                 *facts.items_per_second < 10 ? 1 : 0, facts.item));
   }
   if (facts.seconds_left) texts.push_back(format_duration(*facts.seconds_left) + " left");
+  if (facts.learning_rate) texts.push_back(fmt::format("lr {:.3g}", *facts.learning_rate));
   if (!facts.note.empty()) texts.push_back(facts.note);
   return texts;
 }
@@ -169,19 +171,11 @@ void Progress::measure(ProgressFacts& facts, double now) {
   if (steps_ > 0) facts.seconds_left = seconds_per_step * static_cast<double>(steps_ - facts.step);
 }
 
-void Progress::step_done(std::int64_t step, std::int64_t epoch, std::int64_t epochs, double loss,
-                         const std::string& note) {
+void Progress::step_done(ProgressFacts facts) {
   const double now = clock_().count();
-  if (!due(step, now)) return;
-  ProgressFacts facts{.step = step,
-                      .steps = steps_,
-                      .epoch = epoch,
-                      .epochs = epochs,
-                      .loss = loss,
-                      .items_per_second = {},
-                      .seconds_left = {},
-                      .item = item_,
-                      .note = note};
+  if (!due(facts.step, now)) return;
+  facts.steps = steps_;
+  facts.item = item_;
   measure(facts, now);
   if (plain()) {
     console_.say(progress_line(facts));

@@ -54,11 +54,13 @@ struct ProgressFacts {
   std::int64_t steps = 0;  // of the whole run; 0: unknown
   std::int64_t epoch = 0;  // the running one, from 1
   std::int64_t epochs = 0;
-  std::optional<double> loss;
-  std::optional<double> items_per_second;
-  std::optional<double> seconds_left;
+  std::optional<double> loss = {};
+  std::optional<double> items_per_second = {};
+  std::optional<double> top1 = {};  // of the training images of the epoch so far
+  std::optional<double> seconds_left = {};
+  std::optional<double> learning_rate = {};
   std::string item = "images";  // what a batch counts: "images", "sentences"
-  std::string note;             // shown last: "planned", "warm-up"
+  std::string note = {};        // shown last: "planned", "warm-up"
 };
 
 // One line of at most `width` columns: bar, step, epoch, loss, rate, time left, note. If there is
@@ -87,8 +89,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step_done(std::int64_t step, std::int64_t epoch, std::int64_t epochs, double loss,
-                 const std::string& note = {});
+  // The rest of the facts is measured here.
+  void step_done(ProgressFacts facts);
   // Shows the progress of an evaluation. One that takes less than a second prints no plain line.
   void evaluated(std::size_t samples, std::size_t total);
 

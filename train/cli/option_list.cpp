@@ -141,6 +141,18 @@ template OptionValue integer(std::int64_t&, std::int64_t, std::int64_t);
 template OptionValue integer(std::uint64_t&, std::int64_t, std::int64_t);
 template OptionValue integer(std::optional<std::int64_t>&, std::int64_t, std::int64_t);
 
+OptionValue ascending(std::vector<std::int64_t>& value, std::int64_t least, std::int64_t most) {
+  OptionValue result = stored(value, "N,…", [&value, least, most](const std::string& text) {
+    value.clear();
+    for (const std::string& part : split_at_commas(text)) {
+      value.push_back(
+          parse_number(part, value.empty() ? least : value.back() + 1, most, "a whole number"));
+    }
+  });
+  result.many = true;
+  return result;
+}
+
 template <typename T>
 OptionValue number(T& value, double least, double most) {
   OptionValue result = stored(value, "X", [&value, least, most](const std::string& text) {

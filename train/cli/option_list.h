@@ -53,6 +53,9 @@ OptionValue integer(T& value, std::int64_t least, std::int64_t most);
 template <typename T>
 OptionValue number(T& value, double least, double most);
 
+// Whole numbers from `least` on, ascending and separated by commas.
+OptionValue ascending(std::vector<std::int64_t>& value, std::int64_t least, std::int64_t most);
+
 // `value` with a check that runs after the variable is set and throws UsageError.
 OptionValue checked(OptionValue value, std::function<void()> check);
 

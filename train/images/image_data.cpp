@@ -125,8 +125,8 @@ std::vector<std::size_t> class_sizes(const ImageData& data, Split split) {
     }
   }
   const ArrayDataset* arrays = split == Split::kTrain ? data.train_arrays : data.test_arrays;
-  if (arrays != nullptr) {
-    for (const std::uint8_t label : arrays->labels()) ++sizes[label];
+  for (std::size_t i = 0; arrays != nullptr && i < arrays->size(); ++i) {
+    ++sizes[static_cast<std::size_t>(arrays->label(i))];
   }
   return sizes;
 }

@@ -43,6 +43,12 @@ ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& 
       model(find_model(options.model).make(context, options.shape)),
       options_(std::move(options)),
       data_(data) {
+  judged_ = {.smoothing = options_.label_smoothing, .input_gradient = options_.input_gradient};
+  const std::vector<float>& weights = options_.class_weights;
+  if (context.training() && !weights.empty()) {
+    judged_.class_weights =
+        context.resident({{std::ssize(weights)}}, Category::kState, "loss", weights.data());
+  }
   own_optimizer(options_.optimizer);
 }
 
@@ -94,10 +100,11 @@ AfterUpload ImageRun::give_back() {
   return [this] { loader_->give_back(batch_); };
 }
 
-Tensor ImageRun::loss_of(std::size_t batch) {
+CrossEntropy ImageRun::loss_of(std::size_t batch) {
   for (; loader_ && number_ < batch; ++number_) read_next();
   read_again();
-  return skyline::forward_loss(context, *model, batch_, give_back(), options_.input_gradient);
+  labels_ = batch_.labels;
+  return skyline::forward_loss(context, *model, batch_, give_back(), judged_);
 }
 
 float ImageRun::inference_step() {

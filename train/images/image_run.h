@@ -18,6 +18,8 @@ struct ImageRunOptions {
   OptimizerOptions optimizer;
   StepShares shares = {};
   bool input_gradient = false;  // backward computes that of the images, too
+  float label_smoothing = 0;
+  std::vector<float> class_weights = {};  // one a class; empty: all count the same
   MemoryWatch watch = {};
   // How to read batches; only for runs with data.
   std::size_t batch_size = 32;
@@ -50,7 +52,7 @@ class ImageRun final : public ModelRun {
   // Calls take() and train_step().
   float train_step(const Batch& batch, const UpdateParams& params);
   // Reads batches after the first, so that a step holds one on the host at a time.
-  Tensor loss_of(std::size_t batch) override;
+  CrossEntropy loss_of(std::size_t batch) override;
   float inference_step() override;
   ShapeKey shape_key() const override { return training_key(batch_.size); }
   std::size_t input_bytes() const override {
@@ -64,6 +66,9 @@ class ImageRun final : public ModelRun {
 
   std::unique_ptr<Model> model;
 
+ protected:
+  std::span<const std::int32_t> labels() const override { return labels_; }
+
  private:
   void open_loader();
   void read_next();
@@ -74,12 +79,14 @@ class ImageRun final : public ModelRun {
 
   ImageRunOptions options_;
   const ImageData* data_;
-  std::optional<Loader> loader_;  // empty until seek(), and while an evaluation runs
-  BatchPosition next_;            // the batch that next() returns
-  std::uint64_t seed_ = 0;        // of the order
-  Batch batch_;                   // without contents once they are on the device
-  std::size_t number_ = 0;        // of batch_ in its step
-  double waited_seconds_ = 0;     // for batches, since next() returned
+  std::optional<Loader> loader_;      // empty until seek(), and while an evaluation runs
+  BatchPosition next_;                // the batch that next() returns
+  std::uint64_t seed_ = 0;            // of the order
+  Batch batch_;                       // without contents once they are on the device
+  std::vector<std::int32_t> labels_;  // of batch_
+  TrainingLoss judged_;
+  std::size_t number_ = 0;     // of batch_ in its step
+  double waited_seconds_ = 0;  // for batches, since next() returned
   bool evaluation_planned_ = false;
 };
 

@@ -9,7 +9,6 @@
 
 #include "data/host.h"
 #include "framework/apply.h"
-#include "framework/ops/loss/softmax.h"
 #include "framework/ops/math/arithmetic.h"
 #include "memory/alignment.h"
 #include "train/run/step_scope.h"
@@ -154,20 +153,25 @@ std::size_t input_bytes(const Model& model, std::size_t batch_size) {
   return bytes;
 }
 
-Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
-                    const AfterUpload& after_upload, bool input_gradient) {
+CrossEntropy forward_loss(Context& context, const Model& model, const Batch& batch,
+                          const AfterUpload& after_upload, const TrainingLoss& judged) {
   Uploaded uploaded(context, model, batch, after_upload);
-  if (input_gradient) {
+  if (judged.input_gradient) {
     uploaded.images = require_gradient(context, std::exchange(uploaded.images, {}), "images");
   }
   Prediction prediction = model.forward(context, std::move(uploaded.images));
   const LayerScope scope(context, "loss");
-  Tensor loss = softmax_cross_entropy(context, std::move(prediction.logits), uploaded.labels);
+  const auto of_head = [&](Tensor& logits) {
+    return cross_entropy(context, std::move(logits), uploaded.labels, judged.class_weights,
+                         {.smoothing = judged.smoothing});
+  };
+  CrossEntropy result = of_head(prediction.logits);
   for (AuxiliaryLogits& head : prediction.auxiliary) {
-    Tensor auxiliary = softmax_cross_entropy(context, std::move(head.logits), uploaded.labels);
-    loss = add_scaled(context, std::move(loss), std::move(auxiliary), {.scale = head.weight});
+    Tensor auxiliary = of_head(head.logits).loss;
+    result.loss =
+        add_scaled(context, std::move(result.loss), std::move(auxiliary), {.scale = head.weight});
   }
-  return loss;
+  return result;
 }
 
 Inference inference_step(Context& context, const Model& model, const Batch& batch,

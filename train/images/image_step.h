@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "framework/context.h"
+#include "framework/ops/loss/softmax.h"
 #include "models/model.h"
 #include "train/run/evaluation.h"
 #include "train/run/step_shares.h"
@@ -25,12 +26,18 @@ std::size_t input_bytes(const Model& model, std::size_t batch_size);
 // Called once the batch has been copied, so that its memory may serve another one; may be empty.
 using AfterUpload = std::function<void()>;
 
-// Runs the forward pass of a batch and returns its mean loss f32 [1]: uploads images and labels,
-// runs the model, then softmax cross-entropy. Adds the loss of each auxiliary head with its weight.
-// In a dry run the batch needs no images. `input_gradient`: backward computes that of the images,
-// too.
-Tensor forward_loss(Context& context, const Model& model, const Batch& batch,
-                    const AfterUpload& after_upload = {}, bool input_gradient = false);
+// How a training step judges its batches.
+struct TrainingLoss {
+  float smoothing = 0;          // of labels; this and the next, see cross_entropy()
+  Tensor class_weights = {};    // f32 [classes]; none: all count the same
+  bool input_gradient = false;  // backward computes that of the images, too
+};
+
+// Runs the forward pass of a batch and returns its mean loss f32 [1] and the probabilities of
+// classes: uploads images and labels, runs the model, then softmax cross-entropy. Adds the loss of
+// each auxiliary head with its weight. In a dry run the batch needs no images.
+CrossEntropy forward_loss(Context& context, const Model& model, const Batch& batch,
+                          const AfterUpload& after_upload = {}, const TrainingLoss& judged = {});
 
 // Result of an inference step; no logits and loss 0 in a dry run.
 struct Inference {
@@ -38,8 +45,8 @@ struct Inference {
   float loss = 0;             // mean over the batch
 };
 
-// Runs one inference step with labels and loss, as evaluations do. Throws ShapeError, LabelError,
-// OutOfMemory.
+// Runs one inference step with labels and plain loss, as evaluations do. Throws ShapeError,
+// LabelError, OutOfMemory.
 Inference inference_step(Context& context, const Model& model, const Batch& batch,
                          const AfterUpload& after_upload = {});
 

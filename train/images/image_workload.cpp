@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/host.h"
 #include "framework/ops/normalization/batch_norm.h"
 #include "memory/alignment.h"
+#include "train/cli/option_list.h"
 #include "train/data_results.h"
 #include "train/decide/decide.h"
 #include "train/decide/engines.h"
@@ -22,6 +24,47 @@
 namespace skyline {
 namespace {
 
+// The weights that --class-weights says. Throws UsageError unless there is a positive one for each
+// class, and, for balanced ones, an image.
+std::vector<float> class_weights(const std::string& said, const ImageData& data) {
+  std::vector<double> weights;
+  if (said == kBalanced) {
+    std::vector<std::int64_t> images(static_cast<std::size_t>(data.classes));
+    for (std::size_t i = 0; i < data.train->size(); ++i) {
+      const std::int32_t label = data.train->label(i);
+      if (label != kNotCounted) ++images.at(static_cast<std::size_t>(label));
+    }
+    for (const std::int64_t of_class : images) {
+      weights.push_back(static_cast<double>(data.train->size()) /
+                        static_cast<double>(of_class * data.classes));
+    }
+  } else if (!said.empty()) {
+    OptionList list;
+    double weight = 0;
+    Option& one = list.add("--class-weights", number(weight, 0, 1e6), "");
+    for (const std::string& part : split_at_commas(said)) {
+      one.take(part);
+      weights.push_back(weight);
+    }
+    if (std::ssize(weights) != data.classes) {
+      throw UsageError(
+          fmt::format("--class-weights: got {} for {} classes", weights.size(), data.classes));
+    }
+  }
+  const std::vector<std::string>& names = data.train->class_names();
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    const std::string name = k < names.size() ? printable(names[k]) : std::to_string(k);
+    if (!std::isfinite(weights[k])) {
+      throw UsageError(
+          fmt::format("--class-weights {}: class '{}' has no training image", kBalanced, name));
+    }
+    if (!(static_cast<float>(weights[k]) > 0)) {
+      throw UsageError(fmt::format("--class-weights: that of class '{}' must be above 0", name));
+    }
+  }
+  return {weights.begin(), weights.end()};
+}
+
 // Trains an image classifier.
 class ImageWorkload final : public Workload {
  public:
@@ -33,6 +76,8 @@ class ImageWorkload final : public Workload {
         run_options_{.model = options.model,
                      .shape = data_.shape(),
                      .optimizer = optimizer_options(options),
+                     .label_smoothing = static_cast<float>(options.label_smoothing),
+                     .class_weights = class_weights(options.class_weights, data_),
                      .batch_size = static_cast<std::size_t>(options.batch_size),
                      .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
     live_.orders = context_options(options.step).orders;
@@ -47,7 +92,8 @@ class ImageWorkload final : public Workload {
               .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),
               .metrics = {{"top1", "test top-1", MetricKind::kShare},
                           {"top5", "test top-5", MetricKind::kShare},
-                          {"test_loss", "test", MetricKind::kLoss}},
+                          {"test_loss", "test", MetricKind::kLoss},
+                          {kTrainingTop1, "training top-1", MetricKind::kShare}},
               .lengths_name = {},
               .uses = {"predict RUN FILE.jpg", "evaluate RUN"}};
     for (const std::string& warning : data_.warnings) console.warn(warning);
@@ -63,7 +109,16 @@ class ImageWorkload final : public Workload {
         {"classes", std::to_string(shape.classes)}};
     if (mode == Mode::kTraining && options_.optimizer == "sgd") {
       facts.push_back({"momentum", fmt::format("{}", options_.momentum)});
-      facts.push_back({"weight decay", fmt::format("{}", options_.weight_decay)});
+      facts.push_back(
+          {"weight decay",
+           fmt::format("{}{}", options_.weight_decay,
+                       options_.decay_weights_only ? ", of matrices and kernels" : "")});
+    }
+    if (mode == Mode::kTraining && options_.label_smoothing > 0) {
+      facts.push_back({"label smoothing", fmt::format("{}", options_.label_smoothing)});
+    }
+    if (mode == Mode::kTraining && !options_.class_weights.empty()) {
+      facts.push_back({"class weights", options_.class_weights});
     }
     return facts;
   }
@@ -187,7 +242,9 @@ class ImageWorkload final : public Workload {
     const DryRunFacts step = dry_run(as_said(options_), live_, Mode::kTraining)
                                  .foresee(options_.batch_size, Mode::kTraining);
     require_host_memory(facts_.name,
-                        fmt::format("training with batches of {} images", options_.batch_size),
+                        fmt::format("training with batches of {} images (--memory, "
+                                    "--micro-batches or a smaller --batch-size take less)",
+                                    options_.batch_size),
                         step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
                             (reading.prefetch + 1) * batch_bytes);
   }

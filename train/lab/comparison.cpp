@@ -128,7 +128,8 @@ Comparison compare_allocators(TrainOptions options, const std::vector<std::strin
           },
       .next = [](ModelRun& run) { run.next(); },
       .warmup_steps = decisions.warmup_steps,
-      .rate = {options.learning_rate, options.schedule, steps}};
+      .rate = learning_rate(options, steps,
+                            workload->data().batches_per_epoch / options.step.micro_batches)};
   const std::vector<std::unique_ptr<TimedRun>> timed = run_in_turns(program, allocators);
   const DryRunFacts longest = workload->longest_step(decisions, mode);
   Comparison comparison;

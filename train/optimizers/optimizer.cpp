@@ -1,5 +1,6 @@
 #include "train/optimizers/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -27,16 +28,16 @@ std::vector<Parameter> trained_parameters(const Network& network) {
 class Sgd final : public Optimizer {
  public:
   Sgd(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
-      : Optimizer(context, network, {"velocity"}, options.clip, place),
+      : Optimizer(context, network, {"velocity"}, options, place),
         momentum_(options.momentum),
         weight_decay_(options.weight_decay) {}
 
  private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params,
-                                      std::size_t parameters) const override {
+  std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
+                                      bool decay) const override {
     return sgd_momentum_op({.learning_rate = params.learning_rate,
                             .momentum = momentum_,
-                            .weight_decay = weight_decay_},
+                            .weight_decay = decay ? weight_decay_ : 0},
                            parameters, place());
   }
 
@@ -47,11 +48,11 @@ class Sgd final : public Optimizer {
 class Adam final : public Optimizer {
  public:
   Adam(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
-      : Optimizer(context, network, {"first_moment", "second_moment"}, options.clip, place) {}
+      : Optimizer(context, network, {"first_moment", "second_moment"}, options, place) {}
 
  private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params,
-                                      std::size_t parameters) const override {
+  std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
+                                      bool) const override {
     return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters, place());
   }
 };
@@ -64,10 +65,11 @@ const std::vector<std::string>& optimizer_names() {
 }
 
 Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
-                     float clip, RankOf place)
+                     const OptimizerOptions& options, RankOf place)
     : parameters_(trained_parameters(network)),
       place_(place),
-      clip_(clip),
+      clip_(options.clip),
+      decay_weights_only_(options.decay_weights_only),
       together_(context.compute().cuda() != nullptr && !context.options().fused_update) {
   for (const Parameter& parameter : parameters_) {
     const TensorSpec spec = state_spec(parameter.value.spec(), place_);
@@ -90,24 +92,26 @@ void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params,
   std::vector<BackwardInput> inputs;
   std::vector<Tensor> results;
   std::size_t parameters = 0;  // of the next op
-  const auto add_op = [&](std::string layer) {
+  const auto add_op = [&](std::string layer, bool decay) {
     if (scale) inputs.push_back(*scale);
-    graph.add_update(update_op(params, std::exchange(parameters, 0)), std::move(layer),
+    graph.add_update(update_op(params, std::exchange(parameters, 0), decay), std::move(layer),
                      std::exchange(inputs, {}), std::exchange(results, {}));
   };
-  for (const std::size_t i : which) {
-    const std::optional<BackwardInput> gradient = graph.gradient_of(parameters_[i]);
-    if (!gradient) continue;
-    results.push_back(parameters_[i].value.detach());
-    inputs.insert(inputs.end(), {{.retained = results.back()}, *gradient});
-    for (const Buffer& part : state_of(i)) {
-      inputs.push_back({.retained = part.value});
-      results.push_back(part.value);
+  for (const bool decay : {true, false}) {
+    for (const std::size_t i : which) {
+      const std::optional<BackwardInput> gradient = graph.gradient_of(parameters_[i]);
+      if (!gradient || decays(parameters_[i]) != decay) continue;
+      results.push_back(parameters_[i].value.detach());
+      inputs.insert(inputs.end(), {{.retained = results.back()}, *gradient});
+      for (const Buffer& part : state_of(i)) {
+        inputs.push_back({.retained = part.value});
+        results.push_back(part.value);
+      }
+      ++parameters;
+      if (!together_) add_op(layer_of(parameters_[i]), decay);
     }
-    ++parameters;
-    if (!together_) add_op(layer_of(parameters_[i]));
+    if (parameters > 0) add_op("", decay);
   }
-  if (parameters > 0) add_op("");
 }
 
 std::optional<BackwardInput> Optimizer::add_clip_factor(BackwardGraph& graph) const {
@@ -135,16 +139,33 @@ std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& netwo
 }
 
 double LearningRate::at(std::int64_t step) const {
-  const double done =
-      total_steps > 0 ? static_cast<double>(step) / static_cast<double>(total_steps) : 0.0;
+  const double rate = without_warmup(step);
+  if (step >= warmup_steps) return rate;
+  return rate * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
+}
+
+double LearningRate::without_warmup(std::int64_t step) const {
+  const auto share = [](std::int64_t of, std::int64_t whole) {
+    return whole > 0 ? static_cast<double>(of) / static_cast<double>(whole) : 0.0;
+  };
   if (schedule == "constant") return base;
-  if (schedule == "cosine") return base * (1.0 + std::cos(std::numbers::pi * done)) / 2.0;
+  if (schedule == "cosine") {
+    const double done =
+        share(std::max<std::int64_t>(step - warmup_steps, 0), total_steps - warmup_steps);
+    return base * (1.0 + std::cos(std::numbers::pi * done)) / 2.0;
+  }
+  const double done = share(step, total_steps);
   if (schedule == "step") return base * (done < 0.5 ? 1.0 : done < 0.75 ? 0.1 : 0.01);
+  if (schedule == kMilestones) {
+    const auto passed = std::ranges::count_if(
+        milestones, [step](std::int64_t milestone) { return milestone <= step; });
+    return base * std::pow(gamma, static_cast<double>(passed));
+  }
   throw std::invalid_argument("unknown learning-rate schedule '" + schedule + "'");
 }
 
 const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names = {"constant", "cosine", "step"};
+  static const std::vector<std::string> names = {"constant", "cosine", "step", kMilestones};
   return names;
 }
 

@@ -13,12 +13,14 @@
 
 namespace skyline {
 
-// Settings of an optimizer. Only SGD uses `momentum` and `weight_decay`.
+// Settings of an optimizer. Only SGD uses `momentum`, `weight_decay` and `decay_weights_only`.
 struct OptimizerOptions {
   std::string name = "sgd";  // one of optimizer_names()
   float momentum = 0.9f;
   float weight_decay = 1e-4f;  // L2, on every parameter
-  float clip = 0;              // limit of the norm of all gradients together; 0: none
+  // Only matrices and kernels decay: no bias, and neither scale nor shift of a normalization.
+  bool decay_weights_only = false;
+  float clip = 0;  // limit of the norm of all gradients together; 0: none
 };
 
 // "sgd", "adam".
@@ -42,7 +44,8 @@ class Optimizer {
   // Adds the update of every parameter that has a gradient to the backward graph, after ops that
   // clip the gradients if OptimizerOptions::clip is set. On a CUDA device one op updates all
   // parameters if their gradients are resident; else each parameter has an op of its own, which
-  // may run as soon as its gradient is complete, beside other ops.
+  // may run as soon as its gradient is complete, beside other ops. Parameters that do not decay
+  // have ops of their own.
   void add_updates(BackwardGraph& graph, const UpdateParams& params) const;
   // The same for some parameters, by their places in parameters(). `scale` multiplies gradients.
   void add_updates(BackwardGraph& graph, const UpdateParams& params,
@@ -61,20 +64,24 @@ class Optimizer {
  protected:
   // `parts` names the tensors kept for each parameter, `place` says which rank updates: the only
   // one if each updates everything. The network must have been made in training mode.
-  Optimizer(Context& context, const Network& network, std::vector<std::string> parts, float clip,
-            RankOf place);
+  Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
+            const OptimizerOptions& options, RankOf place);
   const RankOf& place() const noexcept { return place_; }
 
  private:
-  // Returns an op that updates so many parameters.
-  virtual std::shared_ptr<const Op> update_op(const UpdateParams& params,
-                                              std::size_t parameters) const = 0;
+  // Returns an op that updates so many parameters, which decay or do not.
+  virtual std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
+                                              bool decay) const = 0;
+  bool decays(const Parameter& parameter) const {
+    return !decay_weights_only_ || parameter.value.shape().rank() > 1;
+  }
   std::span<const Buffer> state_of(std::size_t parameter) const;
 
   std::vector<Parameter> parameters_;
   std::vector<Buffer> state_;
   RankOf place_;
   float clip_;
+  bool decay_weights_only_;
   bool together_;  // one op updates all parameters
 };
 
@@ -83,20 +90,34 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
                                           const OptimizerOptions& options, RankOf place = {});
 
-// Learning rate schedules over a run of `total_steps`:
-//   constant  base
-//   cosine    base * (1 + cos(pi * step / total_steps)) / 2   (Loshchilov and Hutter 2017, eq. 5)
-//   step      base, a tenth of it from half of the run on, a hundredth from three quarters on
-//             (He et al. 2016, section 4.2)
+// Learning rate schedules over a run of `total_steps`; each step has its own rate:
+//   constant    base
+//   cosine      base * (1 + cos(pi * done)) / 2, where `done` is the share of the steps after the
+//               warm-up that are done (Loshchilov and Hutter 2017, eq. 5)
+//   step        base, a tenth of it from half of the run on, a hundredth from three quarters on
+//               (He et al. 2016, section 4.2)
+//   milestones  base * gamma^m after m of the milestones
+// The first `warmup_steps` rates of any of them are 1/w, 2/w, … w/w of it (Goyal et al. 2017,
+// section 2.2). So PyTorch's rates are those of ChainedScheduler([LinearLR(start_factor=1/w,
+// total_iters=w-1), MultiStepLR]) and of SequentialLR([LinearLR, CosineAnnealingLR(T_max =
+// total_steps - w)], milestones=[w]), stepped once a step.
 struct LearningRate {
   double base = 0.05;
   std::string schedule = "cosine";
   std::int64_t total_steps = 0;
+  std::int64_t warmup_steps = 0;
+  std::vector<std::int64_t> milestones = {};  // steps, ascending
+  double gamma = 0.1;
 
   // Returns the rate of step `step`, counted from 0. Throws std::invalid_argument for an unknown
   // schedule.
   double at(std::int64_t step) const;
+
+ private:
+  double without_warmup(std::int64_t step) const;
 };
+
+inline constexpr const char* kMilestones = "milestones";
 
 // The names above.
 const std::vector<std::string>& schedule_names();

@@ -223,7 +223,9 @@ void add_memory_options(OptionList& list, MemoryOptions& options) {
       "How to plan when batch shapes vary (default: per-shape for images, upper-bound for seq2seq)",
       kNeutral | kPlannedOnly);
   list.add("--warmup-steps", integer(options.warmup_steps, 1, 1000),
-           "Steps on the pool before the switch to the plan; the last one is recorded", kNeutral);
+           "Steps on the pool before the switch to the plan; the last one is recorded (of memory: "
+           "the learning rate has --lr-warmup-epochs)",
+           kNeutral);
 }
 
 }  // namespace skyline

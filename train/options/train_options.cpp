@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -29,11 +30,38 @@ void add_optimization_options(OptionList& list, TrainOptions& options) {
            "Learning rate (0: the model's default)", kMayChange);
   list.add("--optimizer", choice(options.optimizer, optimizer_names(), "optimizer"),
            "Optimizer (default: sgd for images, adam for seq2seq)", kMayBeAbsent);
-  list.add("--momentum", number(options.momentum, 0, 1), "SGD momentum", kMayChange);
+  list.add("--momentum", number(options.momentum, 0, 1),
+           "SGD momentum: v = momentum * v - lr * (g + decay * w), w = w + v", kMayChange);
   list.add("--weight-decay", number(options.weight_decay, 0, 1e6),
-           "SGD weight decay: L2, on every parameter", kMayChange);
+           "SGD weight decay: L2, on every parameter unless --decay-weights-only is given",
+           kMayChange);
+  list.add("--decay-weights-only", flag(options.decay_weights_only),
+           "Only matrices and kernels decay: no bias, and no scale or shift of a normalization",
+           kMayChange | kMayBeAbsent);
   list.add("--schedule", choice(options.schedule, schedule_names(), "schedule"),
-           "How the learning rate falls over the run", kMayChange);
+           "How the learning rate falls over the run. cosine: from step to step, to 0; step: to a "
+           "tenth at half of the run and to a hundredth at three quarters; milestones: at "
+           "--milestones; constant: never",
+           kMayChange)
+      .needs({"--milestones"}, "--schedule milestones needs --milestones, such as 30,60",
+             kMilestones);
+  list.add("--milestones", ascending(options.milestones, 1, kMany),
+           "With --schedule milestones: multiply the learning rate by --gamma after each of these "
+           "epochs",
+           kMayChange | kMayBeAbsent);
+  list.add("--gamma", number(options.gamma, 0, 1), "With --milestones: the factor",
+           kMayChange | kMayBeAbsent);
+  list.add("--warmup-epochs,--lr-warmup-epochs", number(options.lr_warmup_epochs, 0, kMany),
+           "Raise the learning rate step by step over so many epochs at the start, such as 0.5 or "
+           "5, from its first part to all of it (--warmup-steps is of memory, not of this)",
+           kMayChange | kMayBeAbsent);
+  list.add("--label-smoothing", number(options.label_smoothing, 0, 0.99),
+           "Share of each label that is spread over all classes; evaluations are not smoothed",
+           kImagesOnly | kMayChange | kMayBeAbsent);
+  list.add("--class-weights", text(options.class_weights, "balanced|X,X,…"),
+           "How much images of each class count in the training loss: a number a class, in the "
+           "order of classes, or balanced, in inverse proportion to their images",
+           kImagesOnly | kMayChange | kMayBeAbsent);
   list.add("--seed", integer(options.seed, 0, std::numeric_limits<std::int64_t>::max()),
            "Seed of parameters, sample order and generated samples");
 }
@@ -135,6 +163,9 @@ void add_run_options(OptionList& list, TrainOptions& options) {
   list.add("--keep-best", flag(options.keep_best),
            "Keep the checkpoint of the best evaluation in the run folder's 'best'",
            kNeutral | kMayBeAbsent);
+  list.add("--patience", integer(options.patience, 1, kMany),
+           "End the run after N evaluations without a better top-1 (text: a lower loss)",
+           kMayChange | kMayBeAbsent);
   list.add("--ranks", integer(options.ranks.ranks, 1, kMostRanks),
            "Processes on this machine that train together, started by mpirun; each reads "
            "--micro-batches of a step, and an epoch leaves out the batches that do not fill a step",
@@ -172,9 +203,13 @@ void check_used(const OptionList& list, const TrainOptions& options) {
     bool used;
     std::string_view what;
   };
-  const bool sgd = options.optimizer == "sgd";
+  const bool sgd = options.optimizer == "sgd", by_milestones = options.schedule == kMilestones;
   for (const auto& [option, used, what] :
        {Use{"--momentum", sgd, "--optimizer sgd"}, Use{"--weight-decay", sgd, "--optimizer sgd"},
+        Use{"--decay-weights-only", sgd && options.weight_decay > 0,
+            "--optimizer sgd with a --weight-decay"},
+        Use{"--milestones", by_milestones, "--schedule milestones"},
+        Use{"--gamma", by_milestones, "--schedule milestones"},
         Use{"--images", generated, "--data shapes"}, Use{"--resize", !generated, "image files"},
         Use{"--mean", !generated, "image files"}, Use{"--deviation", !generated, "image files"},
         Use{"--no-mirror", !generated, "image files"},
@@ -279,8 +314,22 @@ OptimizerOptions optimizer_options(const TrainOptions& options) {
   return {.name = options.optimizer,
           .momentum = static_cast<float>(options.momentum),
           .weight_decay = static_cast<float>(options.weight_decay),
+          .decay_weights_only = options.decay_weights_only,
           .clip = translates(options) ? static_cast<float>(options.translation.clip.value_or(kClip))
                                       : 0.0f};
+}
+
+LearningRate learning_rate(const TrainOptions& options, std::int64_t total_steps,
+                           std::int64_t epoch_steps) {
+  LearningRate rate{
+      .base = options.learning_rate,
+      .schedule = options.schedule,
+      .total_steps = total_steps,
+      .warmup_steps = std::llround(options.lr_warmup_epochs * static_cast<double>(epoch_steps)),
+      .milestones = options.milestones,
+      .gamma = options.gamma};
+  for (std::int64_t& milestone : rate.milestones) milestone *= epoch_steps;
+  return rate;
 }
 
 }  // namespace skyline

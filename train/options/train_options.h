@@ -27,9 +27,15 @@ struct TrainOptions {
   std::int64_t batch_size = 32;
   double learning_rate = 0;  // 0: the model's default
   std::string schedule = "cosine";
-  std::string optimizer;  // empty: the model's default
+  double lr_warmup_epochs = 0;
+  std::vector<std::int64_t> milestones = {};  // epochs, of the schedule "milestones"
+  double gamma = 0.1;                         // what each of them multiplies the rate by
+  std::string optimizer;                      // empty: the model's default
   double momentum = 0.9;
   double weight_decay = 1e-4;
+  bool decay_weights_only = false;  // biases and normalization do not decay
+  double label_smoothing = 0;
+  std::string class_weights = {};  // "balanced", or a number a class; empty: all count the same
   std::int64_t seed = 0;
   std::string init_weights;  // file or folder to begin from; empty: random values
   std::int64_t threads = 0;  // 0: the model's default
@@ -39,6 +45,7 @@ struct TrainOptions {
   RankOptions ranks;
   std::int64_t checkpoint_every = 0;        // steps; 0: only at the end of each epoch
   bool keep_best = false;                   // keep the checkpoint of the best evaluation as well
+  std::optional<std::int64_t> patience;     // evaluations without a better one; empty: no limit
   std::optional<std::int64_t> print_every;  // steps; empty: by time
   bool verbose = false;                     // the table of the process at the end, too
   std::int64_t inference_loss_every = 0;    // steps; 0: never
@@ -93,5 +100,10 @@ ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& gi
 std::int64_t step_batches(const TrainOptions& options);
 
 OptimizerOptions optimizer_options(const TrainOptions& options);
+// The rates of a run of so many steps, `epoch_steps` of them an epoch.
+LearningRate learning_rate(const TrainOptions& options, std::int64_t total_steps,
+                           std::int64_t epoch_steps);
+
+inline constexpr const char* kBalanced = "balanced";  // of --class-weights
 
 }  // namespace skyline

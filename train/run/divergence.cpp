@@ -24,11 +24,10 @@ std::string sentence(const Divergence::Facts& facts) {
             " (" + facts.op + ", forward pass)";
   }
   if (!facts.parameter.empty()) {
-    text += "; " + facts.parameter +
-            " was not finite before this step: an earlier update overflowed, try a lower "
-            "--learning-rate";
+    text +=
+        "; " + facts.parameter + " was not finite before this step: an earlier update overflowed";
   }
-  return text;
+  return text + (facts.advice.empty() ? "" : ". " + facts.advice);
 }
 
 bool is_finite(Context& context, const Tensor& tensor) {

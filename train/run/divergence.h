@@ -13,7 +13,8 @@ namespace skyline {
 class Divergence : public std::runtime_error {
  public:
   struct Facts {
-    std::int64_t step = 0;  // counted from 1
+    std::int64_t step = 0;    // counted from 1
+    std::string advice = {};  // what to do next; may be empty
     float loss = 0;
     std::string op = {}, layer = {};  // empty: the repeated forward pass was finite
     std::string parameter = {};       // the first that was not finite before the step; empty: none

@@ -20,6 +20,9 @@ struct Evaluation {
 
 enum class MetricKind { kLoss, kShare, kNumber };
 
+// The share of images that the steps of an epoch classified right, logged with its evaluation.
+inline constexpr const char* kTrainingTop1 = "training_top1";
+
 // A figure of evaluations. Losses are drawn beside the training loss, shares in percent.
 struct Metric {
   std::string name;   // in logs: "top1"

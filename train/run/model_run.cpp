@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -33,6 +34,7 @@ std::span<const Parameter> ModelRun::updated_parameters() const {
 
 float ModelRun::train_step(const UpdateParams& params) {
   inference_loss_.reset();
+  hits_ = {};
   const float loss =
       optimizer_ ? training_step(context, *optimizer_, params, *this, shares_) : inference_step();
   if (!plans_each_step()) memory.suit_advice();
@@ -46,12 +48,33 @@ float ModelRun::train_step(const UpdateParams& params) {
   return loss;
 }
 
-void ModelRun::examine(std::size_t batch) {
+// The probabilities lie where the loss came from, and the host has waited for that: reading them
+// asks for no memory of the device and enters no record of the step.
+void ModelRun::count_hits(const Tensor& probabilities) {
+  if (!probabilities || !context.options().execute) return;
+  const std::span<const std::int32_t> labels = this->labels();
+  probabilities_.resize(static_cast<std::size_t>(probabilities.shape().elements()));
+  context.compute().read(probabilities_.data(), probabilities.address(),
+                         probabilities.spec().bytes());
+  const std::size_t classes = probabilities_.size() / labels.size();
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto begin = probabilities_.begin() + static_cast<std::ptrdiff_t>(row * classes);
+    const auto largest = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes));
+    right += largest - begin == labels[row] ? 1 : 0;
+  }
+  for (const float of_rank : shares_.from_all_ranks(static_cast<float>(right))) {
+    hits_ += {.right = static_cast<std::uint64_t>(of_rank), .images = labels.size()};
+  }
+}
+
+void ModelRun::examine(std::size_t batch, const Tensor& probabilities) {
+  count_hits(probabilities);
   if (!measures_inference_loss_) return;
   float value = 0;
   {
     const InterruptionScope interruption(context);
-    context.download(loss_of(batch), &value);
+    context.download(loss_of(batch).loss, &value);
   }
   const double before = batch > 0 ? inference_loss_.value_or(0) : 0;
   inference_loss_ = before + value / static_cast<double>(step_batches());

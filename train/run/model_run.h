@@ -28,6 +28,23 @@ struct BatchFacts {
   std::optional<double> perplexity(double loss) const;
 };
 
+// How many images of training steps the network classified right, before the update.
+struct TrainingHits {
+  std::uint64_t right = 0;  // the label's probability is the largest; ties go to the lower class
+  std::uint64_t images = 0;
+
+  std::optional<double> top1() const {
+    if (images == 0) return {};
+    return static_cast<double>(right) / static_cast<double>(images);
+  }
+  TrainingHits& operator+=(const TrainingHits& other) {
+    right += other.right;
+    images += other.images;
+    return *this;
+  }
+  bool operator==(const TrainingHits&) const = default;
+};
+
 // A network with its memory, its optimizer and the current batches: those of one training step, as
 // many as StepShares::micro_batches, or one in inference mode. Every command that runs steps
 // uses it: `train` has one, `compare` one for each allocator, and a dry run has one on a device
@@ -72,7 +89,9 @@ class ModelRun : public StepBatches {
   void measure_inference_loss(bool measure) noexcept { measures_inference_loss_ = measure; }
   // The mean of this process's batches, of the last step; empty unless it was measured.
   std::optional<double> inference_loss() const noexcept { return inference_loss_; }
-  void examine(std::size_t batch) final;
+  // Of the last training step, over all ranks; none for text.
+  const TrainingHits& hits() const noexcept { return hits_; }
+  void examine(std::size_t batch, const Tensor& probabilities) final;
   // True if next() adopts a plan for the step.
   virtual bool plans_each_step() const { return false; }
 
@@ -104,13 +123,19 @@ class ModelRun : public StepBatches {
   }
   // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
+  // Of the batch whose loss was computed last; empty for text.
+  virtual std::span<const std::int32_t> labels() const { return {}; }
 
  private:
+  void count_hits(const Tensor& probabilities);
+
   StepShares shares_;
   std::unique_ptr<Optimizer> optimizer_;
   std::uint64_t network_bytes_ = 0;
   bool measures_inference_loss_ = false;
   std::optional<double> inference_loss_;
+  TrainingHits hits_;
+  std::vector<float> probabilities_;  // on the host, kept for its memory
   bool told_of_held_ = false;
   std::optional<std::string> news_;
 };

@@ -92,6 +92,7 @@ Json TrainingLog::add(const LoggedStep& step, const ModelRun& run) {
                {"loss", step.loss},       {"learning_rate", step.learning_rate},
                {"seconds", step.seconds}, {"data_wait", step.wait_seconds},
                {"planned", step.planned}, {"reserved", reserved}};
+  if (const auto top1 = step.hits.top1()) line[kTrainingTop1] = *top1;
   if (step.inference_loss) line["inference_loss"] = *step.inference_loss;
   for (const auto& [name, length] : step.batch.lengths) line[name] = length;
   if (const auto perplexity = step.batch.perplexity(step.loss)) {

@@ -23,7 +23,8 @@ struct LoggedStep {
   double wait_seconds = 0;  // for the batch
   bool planned = false;
   BatchFacts batch;
-  Launches launches;  // none where ops are not launched, or were timed one by one
+  TrainingHits hits = {};  // of images
+  Launches launches;       // none where ops are not launched, or were timed one by one
 };
 
 // Target words and the time of their steps, excluding waits and evaluations.

@@ -179,14 +179,14 @@ float training_step(Context& context, const Optimizer& optimizer, const UpdatePa
   double sum = 0;
   for (std::size_t batch = 0; batch < shares.micro_batches; ++batch) {
     context.begin_batch(shares.number_of(batch));
-    Tensor loss = batches.loss_of(batch);
+    auto [loss, probabilities] = batches.loss_of(batch);
     float value = 0;
     context.download(loss, &value);
     for (const float of_rank : shares.from_all_ranks(value)) {
       if (!std::isfinite(of_rank)) throw LossNotFinite(of_rank, batch);
       sum += of_rank;
     }
-    batches.examine(batch);
+    batches.examine(batch, std::exchange(probabilities, {}));
     BackwardGraph graph(context, std::move(loss),
                         {.seed = static_cast<float>(1 / of_step), .accumulate = batch > 0});
     if (batch + 1 == shares.micro_batches) add_sums_and_updates(graph, optimizer, params, shares);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "framework/context.h"
+#include "framework/ops/loss/softmax.h"
 #include "train/optimizers/optimizer.h"
 #include "train/run/step_shares.h"
 
@@ -27,12 +28,12 @@ class StepBatches {
   virtual ~StepBatches() = default;
   virtual ShapeKey shape_key() const = 0;       // identifies the batches' shapes
   virtual std::size_t input_bytes() const = 0;  // of all uploads, each rounded
-  // Uploads a batch, counted from 0, and computes its loss f32 [1]. Ask for batches in their order;
-  // the last one may be asked for again.
-  virtual Tensor loss_of(std::size_t batch) = 0;
-  // Called between the loss of a batch and its gradients: may do what not every step does, in an
-  // InterruptionScope.
-  virtual void examine(std::size_t) {}
+  // Uploads a batch, counted from 0, and computes its loss f32 [1], with the probabilities of
+  // classes where it has any. Ask for batches in their order; the last one may be asked for again.
+  virtual CrossEntropy loss_of(std::size_t batch) = 0;
+  // Called between the loss of a batch, which the host has, and its gradients: may read the
+  // probabilities, and do what not every step does, in an InterruptionScope.
+  virtual void examine(std::size_t, const Tensor& /*probabilities*/) {}
 };
 
 // Runs a whole training step: forward, reading back the loss and backward for each batch of this

@@ -117,8 +117,8 @@ class TranslationRun final : public ModelRun {
   using ModelRun::train_step;
   // Calls take() and train_step().
   float train_step(const PairBatch& batch, const UpdateParams& params);
-  Tensor loss_of(std::size_t number) override {
-    return translation_loss(context, model, batch(number));
+  CrossEntropy loss_of(std::size_t number) override {
+    return {translation_loss(context, model, batch(number))};
   }
   // Returns the mean number of the answers' words instead of a loss if translate_words is set.
   float inference_step() override;

@@ -66,8 +66,9 @@ double TimedTraining::step(const Batch& batch) {
   choose_engines(context_->compute(), {.model = std::string(entry_.name), .shape = entry_.shape},
                  batch.size);
   const auto start = std::chrono::steady_clock::now();
-  tests::GivenBatches batches(training_key(batch.size),
-                              [&](std::size_t) { return forward_loss(*context_, *model_, batch); });
+  tests::GivenBatches batches(training_key(batch.size), [&](std::size_t) {
+    return forward_loss(*context_, *model_, batch).loss;
+  });
   training_step(*context_, *optimizer_, kStepParams, batches,
                 {.micro_batches = static_cast<std::size_t>(step_.micro_batches)});
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

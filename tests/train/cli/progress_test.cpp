@@ -68,7 +68,7 @@ class ProgressRun : public testing::Test {
                         [this] { return std::chrono::duration<double>(now_); });
       for (std::int64_t step = 1; step <= steps; ++step) {
         now_ += 0.1;
-        progress.step_done(step, 1, 1, 0.5);
+        progress.step_done({.step = step, .epoch = 1, .epochs = 1, .loss = 0.5});
       }
     }
     return messages.str();
@@ -110,7 +110,7 @@ TEST_F(ProgressRun, TheRateFollowsTheLastTenToTwentySeconds) {
   const auto steps_of = [&](double seconds, int count) {
     for (int i = 0; i < count; ++i) {
       now_ += seconds;
-      progress.step_done(++step, 1, 1, 0.5);
+      progress.step_done({.step = ++step, .epoch = 1, .epochs = 1, .loss = 0.5});
     }
   };
   steps_of(1, 100);    // 10 images per second

@@ -68,6 +68,47 @@ TEST_P(OptimizerTest, ClipsTheNormOfAllGradients) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, OptimizerTest, ::testing::ValuesIn(optimizer_names()),
                          [](const auto& tested) { return tested.param; });
 
+// The parameters after one step without momentum, each as its values.
+std::vector<std::vector<float>> after_a_step(OptimizerOptions optimizer, bool fused, bool begin) {
+  optimizer.momentum = 0;
+  Context::Options options = seeded();
+  options.fused_update = fused;
+  const ModelShape shape = small_shape("resnet20");
+  ImageRun run({}, options, {.model = "resnet20", .shape = shape, .optimizer = optimizer});
+  if (!begin) run.train_step(small_batches(shape, 8, 1).front(), {.learning_rate = 0.5f});
+  std::vector<std::vector<float>> all;
+  for (const Parameter& parameter : run.network().parameters()) {
+    std::vector<float> values(static_cast<std::size_t>(parameter.value.shape().elements()));
+    run.context.download(parameter.value.detach(), values.data());
+    all.push_back(std::move(values));
+  }
+  return all;
+}
+
+// With and without decay, parameters differ by learning rate x decay x what they were before.
+TEST(OptimizerTest, OnlyWeightsDecayIfBiasesAndNormalizationMayNot) {
+  const OptimizerOptions none{.weight_decay = 0}, all{.weight_decay = 0.5f};
+  OptimizerOptions only = all;
+  only.decay_weights_only = true;
+  for (const bool fused : {false, true}) {
+    const auto before = after_a_step(none, fused, true), plain = after_a_step(none, fused, false);
+    const auto decayed = after_a_step(all, fused, false), some = after_a_step(only, fused, false);
+    ImageRun run({}, seeded(), {.model = "resnet20", .shape = small_shape("resnet20")});
+    int kept = 0;
+    for (std::size_t p = 0; p < before.size(); ++p) {
+      const Parameter& parameter = run.network().parameters()[p];
+      const bool is_weight = parameter.value.shape().rank() > 1;
+      EXPECT_EQ(is_weight, parameter.name.ends_with(".weight")) << parameter.name;
+      EXPECT_EQ(some[p], is_weight ? decayed[p] : plain[p]) << parameter.name;
+      kept += is_weight ? 0 : 1;
+      for (std::size_t i = 0; i < before[p].size(); ++i) {
+        ASSERT_NEAR(decayed[p][i], plain[p][i] - 0.25f * before[p][i], 1e-6) << parameter.name;
+      }
+    }
+    EXPECT_GT(kept, 0);
+  }
+}
+
 TEST(OptimizerTest, AnUnknownNameIsRefused) {
   EXPECT_THROW(
       ImageRun({}, seeded(),

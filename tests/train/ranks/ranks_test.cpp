@@ -167,7 +167,10 @@ TEST_F(Ranks, ThatShareTheUpdatesMakeTheSameBitsWithLessState) {
   const std::vector<std::pair<std::string, Words>> cases = {
       {"3", {"--model", "mlp", "--images", "256", "--steps", "5", "--optimizer", "adam"}},
       {"2", {"--model", "lenet", "--images", "128", "--steps", "4", "--fused-update"}},
-      {"4", {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8"}},
+      {"4",
+       {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8",
+        "--decay-weights-only", "--label-smoothing", "0.1", "--class-weights",
+        "1,1,1,1,1,2,2,2,2,3"}},
       {"3",
        {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
         "16", "--val-pairs", "8"}},

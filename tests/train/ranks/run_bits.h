@@ -12,7 +12,7 @@
 
 namespace skyline {
 
-// Returns the bits of all tensors after a run's last step, and its losses.
+// Returns the bits of all tensors after a run's last step, and its losses and accuracies.
 inline std::string run_bits(const std::filesystem::path& run) {
   const LoadedCheckpoint loaded = load_checkpoint(run);
   std::string bits;
@@ -26,7 +26,9 @@ inline std::string run_bits(const std::filesystem::path& run) {
   }
   std::ifstream log(run / "log.jsonl");
   for (std::string line; std::getline(log, line);) {
-    bits += parsed_json(line)["loss"].dump() + "\n";
+    const auto step = parsed_json(line);
+    bits += step["loss"].dump() +
+            (step.contains("training_top1") ? step["training_top1"].dump() : "") + "\n";
   }
   return bits;
 }

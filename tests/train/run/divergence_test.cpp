@@ -66,7 +66,7 @@ TEST_F(DivergenceTest, FindsTheBatchOfAStepBeforeAnyUpdate) {
   try {
     GivenBatches batches(0, [&](std::size_t batch) {
       run.take(batches_[batch]);
-      return run.loss_of(batch);
+      return run.loss_of(batch).loss;
     });
     training_step(run.context, *optimizer, small_params(), batches, {.micro_batches = 3});
     FAIL() << "the second batch is spoilt";

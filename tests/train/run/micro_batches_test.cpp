@@ -162,7 +162,7 @@ class Reference {
     ModelRun& run = *training_.run;
     run.next();
     run.context.begin_step(run.shape_key());
-    Tensor loss = run.loss_of(0);
+    Tensor loss = run.loss_of(0).loss;
     float value = 0;
     run.context.download(loss, &value);
     BackwardGraph(run.context, std::move(loss), {.seed = 1.0f / kMicroBatches}).run(run.context);
