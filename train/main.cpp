@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -20,9 +22,19 @@ std::optional<skyline::HostMemory> host_limit() {
   return skyline::HostMemory{limit->free_bytes(), limit->name};
 }
 
+// The files of a run must never get the numbers of closed standard streams: messages would be
+// written into them.
+void open_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest free number is this one.
+    if (::fcntl(number, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) std::abort();
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  open_standard_streams();
   // A write beyond `ulimit -f` then fails with a WriteError instead of killing the program.
   std::signal(SIGXFSZ, SIG_IGN);
   // Buffers of batches, images and checkpoints are mappings of their own, so that the system has

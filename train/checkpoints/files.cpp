@@ -59,6 +59,11 @@ std::string special_file(const std::filesystem::path& path) {
   return fmt::format("it is a link to {}, which does not exist", target.string());
 }
 
+bool is_file(const std::filesystem::path& path) {
+  if (const std::string special = special_file(path); !special.empty()) refuse(path, special);
+  return std::filesystem::exists(path);
+}
+
 Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }

@@ -99,6 +99,10 @@ OpenedFile open_regular(const std::filesystem::path& path, int flags);
 // leads nowhere; otherwise nothing.
 std::string special_file(const std::filesystem::path& path);
 
+// Returns whether there is a regular file of this name. Throws std::runtime_error "cannot read
+// PATH: cause" if it is a pipe, say, which could block.
+bool is_file(const std::filesystem::path& path);
+
 // A regular file that is read in pieces. It stays readable when its name is replaced or removed.
 // Thread rule: read() may be called from several threads.
 class InputFile {

@@ -32,7 +32,8 @@ constexpr const char* kFooter =
     "Results go to standard output, messages and progress to standard error.\n"
     "Sizes are given with binary units: 512KiB, 8MiB, 1.5GiB.\n"
     "'skyline help json' lists the keys of what --json prints.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not settled, 130 or 143 interrupted and saved.";
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not settled; 129, 130, 141 or 143 "
+    "interrupted and saved.";
 
 // CLI11's help with descriptions that wrap. It counts characters where CLI11 counts bytes.
 class HelpFormatter : public CLI::Formatter {

@@ -9,16 +9,20 @@ namespace {
 // Signal handlers can only reach globals.
 std::atomic<int> caught{0};
 std::atomic<bool> installed{false};
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE};
 constexpr std::size_t kStackBytes = 65536;  // registers take up to 11 KiB of it
 static_assert(std::atomic<int>::is_always_lock_free, "handlers may touch lock-free atomics only");
 
 // Async-signal-safe: it only stores an atomic and calls sigaction.
 void on_first_signal(int signal) {
   caught.store(signal == SIGUSR1 ? SIGTERM : signal);
-  struct sigaction by_default {};
-  by_default.sa_handler = SIG_DFL;
-  for (const int each : kSignals) sigaction(each, &by_default, nullptr);
+  struct sigaction later {};
+  for (const int each : kSignals) {
+    struct sigaction now {};
+    sigaction(each, nullptr, &now);
+    later.sa_handler = each == SIGPIPE ? SIG_IGN : SIG_DFL;
+    if (now.sa_handler == on_first_signal) sigaction(each, &later, nullptr);
+  }
 }
 
 }  // namespace
@@ -34,7 +38,10 @@ Interrupt::Interrupt() : stack_(kStackBytes) {
   action.sa_flags = SA_RESTART | SA_ONSTACK;
   // A second signal waits until the handler is done.
   for (const int each : kSignals) sigaddset(&action.sa_mask, each);
-  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &former_[i]);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &former_[i]);
+    if (former_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 Interrupt::~Interrupt() {

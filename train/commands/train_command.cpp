@@ -4,7 +4,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 
+#include "memory/device/out_of_memory.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/commands/commands.h"
 #include "train/decide/live_parts.h"
@@ -134,6 +136,11 @@ CommandResult run(SaidRun said, std::optional<std::int64_t> batches, Console& co
   }
   group->leave();
   return result;
+} catch (const OutOfMemory& error) {
+  throw std::runtime_error(fmt::format(
+      "{}. --memory SIZE, --micro-batches or a smaller --batch-size take less; skyline dry-run "
+      "says beforehand how much",
+      error.what()));
 } catch (const RankStopped&) {
   return {.json = "", .text = "", .exit_code = 2};
 }
@@ -158,9 +165,8 @@ ResumedRun resumed_run(const OptionList& list, const TrainArguments& arguments,
   }
   ResumedRun run{.said = {checked(list, resumed.options)}, .changes = std::move(resumed.changes)};
   const std::filesystem::path engines = folder / kEnginesFile;
-  run.said.live.engines =
-      read_engines(run.said.options.device, run.said.options.memory.device,
-                   std::filesystem::exists(engines) ? engines.string() : std::string());
+  run.said.live.engines = read_engines(run.said.options.device, run.said.options.memory.device,
+                                       is_file(engines) ? engines.string() : std::string());
   return run;
 }
 

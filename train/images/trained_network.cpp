@@ -6,6 +6,7 @@
 #include <span>
 
 #include "data/host.h"
+#include "train/checkpoints/files.h"
 #include "train/checkpoints/sha256.h"
 #include "train/cli/option_list.h"
 #include "train/decide/decide.h"
@@ -87,7 +88,7 @@ std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelSh
 // cuDNN, so that another card can take over.
 void take_engines(TrainedNetwork& trained) {
   const std::filesystem::path engines = run_folder_of(trained.loaded) / kEnginesFile;
-  if (trained.options.memory.device != "cpu" || !std::filesystem::exists(engines)) return;
+  if (trained.options.memory.device != "cpu" || !is_file(engines)) return;
   trained.options.device = {};
   trained.engines_file = engines.string();
 }

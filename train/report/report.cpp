@@ -34,7 +34,7 @@ Json number(double value) {
   if (value == std::trunc(value) && std::fabs(value) < kMostExact) {
     return static_cast<std::int64_t>(value);
   }
-  return std::stod(fmt::format("{:.9g}", value));
+  return std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr);  // stod refuses 1e-320
 }
 
 using Point = StepSeries::Point;

@@ -84,6 +84,7 @@ std::string put_aside(const fs::path& file) {
         fmt::format("{}-{}{}", file.stem().string(), number, file.extension().string());
     if (fs::exists(fs::symlink_status(file.parent_path() / name))) continue;
     fs::rename(file, file.parent_path() / name);
+    sync_directory(file.parent_path());
     return name;
   }
 }
@@ -97,10 +98,22 @@ bool holds_checkpoint(const fs::path& folder) {
   });
 }
 
-void make_folders(const fs::path& path) {
+fs::path parent_of(const fs::path& path) {
+  const fs::path named = path.has_filename() ? path : path.parent_path();  // "runs/x/"
+  return named.has_parent_path() ? named.parent_path() : fs::path(".");
+}
+
+// Makes a folder whose name outlives a crash of the machine, with those above it, on the way to
+// `wanted`. Returns whether this process made it.
+bool make_folder(const fs::path& path, const fs::path& wanted) {
   std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw WriteError(path, error.value());
+  if (fs::is_directory(path, error)) return false;
+  if (!fs::exists(parent_of(path), error)) make_folder(parent_of(path), wanted);
+  const bool made = fs::create_directory(path, error);
+  if (error) throw WriteError(wanted, error.value());
+  // A folder that may not be listed cannot be synced either.
+  if (::access(parent_of(path).c_str(), R_OK) == 0) sync_directory(parent_of(path));
+  return made;
 }
 
 // True if a start that failed at once left nothing but an empty log in the folder.
@@ -124,19 +137,16 @@ void make_given(const fs::path& out) {
                                    is_run ? "; to continue its run, give --resume" : ""));
     }
   }
-  make_folders(out);
+  make_folder(out, out);
 }
 
-// create_directory() tells whether this process made the folder, so two runs that start in the same
-// second get two folders.
+// Two runs that start in the same second get two folders.
 fs::path make_named(const fs::path& parent, std::string_view model) {
-  make_folders(parent);
+  make_folder(parent, parent);
   const std::tm now = fmt::localtime(std::time(nullptr));
   for (int number = 1;; ++number) {
     const fs::path path = parent / fmt::format("{}-{:%Y%m%d-%H%M%S}-{}", model, now, number);
-    std::error_code error;
-    if (fs::create_directory(path, error)) return path;
-    if (error) throw WriteError(path, error.value());
+    if (make_folder(path, path)) return path;
   }
 }
 
@@ -271,6 +281,9 @@ void RunDirectory::cut_epochs(std::int64_t epochs) {
 
 bool RunDirectory::has_arguments() const {
   if (!fs::exists(fs::symlink_status(named(kArguments)))) return false;
+  if (const std::string special = special_file(named(kArguments)); !special.empty()) {
+    throw WriteError(path() / kArguments, special);
+  }
   return ordered_json_or_null(read_file(named(kArguments))).is_object();
 }
 

@@ -1,6 +1,9 @@
 #include "framework/ops/support/dnnl_kernel.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <new>
 
 #include "framework/lanes/wide_op.h"
 #include "memory/alignment.h"
@@ -18,6 +21,17 @@ memory::dims dims_of(const Shape& shape) {
   memory::dims dims;
   for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
   return dims;
+}
+
+// oneDNN crashes where it gets no memory for generated code, so a limit of addresses (ulimit -v) or
+// data must leave this much, which tests/train/killed_runs.py shows to suffice. Asking for it costs
+// two system calls and touches nothing.
+void require_room_for_code() {
+  constexpr std::size_t kBytes = std::size_t{16} << 20;
+  void* const room = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(room, kBytes);
 }
 
 // A CPU stream holds no state: primitives run inside execute().
@@ -198,7 +212,10 @@ void DnnlKernel::run_rounds(std::span<Call> calls) {
   const Rounds& rounds = rounds_[calls.front().rounds];
   for (std::size_t round = 0; round < rounds.count; ++round) {
     for (Call& call : calls) {
-      if (!call.primitive) call.primitive = dnnl::primitive(call.descriptor.get());
+      if (!call.primitive) {
+        require_room_for_code();
+        call.primitive = dnnl::primitive(call.descriptor.get());
+      }
       call.primitive.execute(dnnl_stream(), call.arguments);
     }
     for (const Operand number : rounds.moving) {

@@ -17,7 +17,8 @@ TEST(InterruptTest, NothingCame) {
 }
 
 TEST(InterruptTest, TheFirstSignalSetsTheFlagOnly) {
-  for (const auto& [signal, exit_code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}}) {
+  for (const auto& [signal, exit_code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143},
+                                          std::pair{SIGHUP, 129}, std::pair{SIGPIPE, 141}}) {
     const Interrupt interrupt;
     raise(signal);
     EXPECT_TRUE(interrupt.requested());
@@ -40,8 +41,8 @@ int ended_by(Body body) {
 }
 
 TEST(InterruptTest, TheSecondSignalOfEitherKindEnds) {
-  for (const int first : {SIGINT, SIGTERM}) {
-    for (const int second : {SIGINT, SIGTERM}) {
+  for (const int first : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    for (const int second : {SIGINT, SIGTERM, SIGHUP}) {
       EXPECT_EQ(ended_by([&] {
                   const Interrupt interrupt;
                   raise(first);
@@ -50,6 +51,40 @@ TEST(InterruptTest, TheSecondSignalOfEitherKindEnds) {
                 }),
                 second);
     }
+  }
+}
+
+// Saving prints messages, which must not end the program.
+TEST(InterruptTest, AClosedPipeIsToldOnce) {
+  EXPECT_EQ(ended_by([] {
+              {
+                const Interrupt interrupt;
+                raise(SIGPIPE);
+                raise(SIGPIPE);
+                if (interrupt.exit_code() != 141) _exit(1);
+              }
+              raise(SIGPIPE);
+            }),
+            SIGPIPE)
+      << "once the run is saved";
+}
+
+// As nohup ignores SIGHUP, and some parents SIGPIPE.
+TEST(InterruptTest, WhatIsIgnoredStaysIgnored) {
+  for (const int ignored : {SIGHUP, SIGPIPE}) {
+    EXPECT_EQ(ended_by([ignored] {
+                std::signal(ignored, SIG_IGN);
+                {
+                  const Interrupt interrupt;
+                  raise(ignored);
+                  if (interrupt.requested()) _exit(1);
+                  raise(SIGTERM);
+                  raise(ignored);
+                  if (interrupt.exit_code() != 143) _exit(2);
+                }
+                raise(ignored);
+              }),
+              0);
   }
 }
 
@@ -82,7 +117,7 @@ TEST(InterruptTest, HandlesSignalsOnAStackOfItsOwn) {
   sigaltstack(nullptr, &before);
   {
     const Interrupt interrupt;
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
       struct sigaction action = {};
       sigaction(signal, nullptr, &action);
       EXPECT_NE(action.sa_flags & SA_ONSTACK, 0) << signal;

@@ -1,6 +1,7 @@
 // The commands train, compare, summary and dry-run, from their arguments to their output.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -263,6 +264,19 @@ TEST_F(TrainCommandsTest, AnOptionThatWouldDoNothingIsRefused) {
        "--expandable-segments is for the allocator caching, got bfc"},
       {{"train", "--deterministic"},
        "--prefetch, --tf32, --deterministic and --graph need --device cuda"},
+      {{"train", "--milestones", "2"},
+       "--milestones is for --schedule milestones and would do nothing here"},
+      {{"train", "--gamma", "0.5"},
+       "--gamma is for --schedule milestones and would do nothing here"},
+      {{"train", "--schedule", "milestones"},
+       "--schedule milestones needs --milestones, such as 30,60"},
+      {{"train", "--schedule", "milestones", "--milestones", "3,3"},
+       "--milestones: 3 is out of range: it must be from 4 to 1000000000"},
+      {{"train", "--decay-weights-only", "--weight-decay", "0"},
+       "--decay-weights-only is for --optimizer sgd with a --weight-decay and would do nothing "
+       "here"},
+      {{"train", "--model", "seq2seq", "--label-smoothing", "0.1"},
+       "--label-smoothing is for models that read images, got --model seq2seq"},
       {{"train", "--graph"}, "--prefetch, --tf32, --deterministic and --graph need --device cuda"},
       {{"train", "--engines", "/no/fastest"},
        "--engines: cannot read '/no/fastest', expected direct, measured, fitting or a file"},
@@ -277,6 +291,42 @@ TEST_F(TrainCommandsTest, AnOptionThatWouldDoNothingIsRefused) {
     const Outcome answer = skyline_program(words);
     EXPECT_EQ(answer.exit_code, 2);
     EXPECT_EQ(answer.messages, "error: " + expected + "\n");
+  }
+}
+
+TEST_F(TrainCommandsTest, AStepThatDoesNotFitNamesWhatTakesLess) {
+  const Outcome answer = train({"--capacity", "64KiB", "--allocator", "pool", "--out", run_});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_NE(answer.messages.find("--memory SIZE, --micro-batches or a smaller --batch-size"),
+            std::string::npos)
+      << answer.messages;
+}
+
+TEST_F(TrainCommandsTest, SchedulesMayChangeWhenARunGoesOn) {
+  EXPECT_EQ(train({"--out", run_}).exit_code, 0);
+  const Outcome answer =
+      skyline_program({"train", "--resume", run_, "--epochs", "2", "--schedule", "milestones",
+                       "--milestones", "1", "--gamma", "0.5", "--lr-warmup-epochs", "1"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.messages;
+  EXPECT_NE(answer.messages.find("--milestones [1] (was [])"), std::string::npos)
+      << answer.messages;
+  std::ifstream log(fs::path(run_) / "log.jsonl");
+  std::string line, last;
+  while (std::getline(log, line)) last = line;
+  EXPECT_DOUBLE_EQ(parsed_json(last)["learning_rate"].get<double>(), 0.02 / 2) << "lenet's halved";
+}
+
+TEST_F(TrainCommandsTest, APipeInARunFolderIsNotWaitedFor) {
+  EXPECT_EQ(train({"--out", run_}).exit_code, 0);
+  for (const char* name : {"engines.json", "log.jsonl", "arguments.json", "evaluations.jsonl"}) {
+    const std::string pipe = run_ + "/" + name;
+    fs::remove(pipe);
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const Outcome answer = skyline_program({"train", "--resume", run_, "--epochs", "2"});
+    EXPECT_EQ(answer.exit_code, 1);
+    EXPECT_NE(answer.messages.find(pipe + ": it is a pipe, not a file"), std::string::npos)
+        << answer.messages;
+    fs::remove(pipe);
   }
 }
 
