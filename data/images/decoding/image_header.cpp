@@ -111,6 +111,7 @@ int exif_orientation(Bytes tiff) {
   const std::size_t entries = reader.number(directory, 2);
   for (std::size_t i = 0; i < entries; ++i) {
     const std::size_t entry = directory + 2 + i * kEntryBytes;
+    if (entry + kEntryBytes > tiff.size()) return 0;
     if (reader.number(entry, 2) != kOrientation) continue;
     const std::uint32_t type = reader.number(entry + 2, 2);
     if (type != kShort && type != kLong) return 0;
@@ -292,6 +293,7 @@ int png_orientation(Bytes file) {
     const std::size_t length = HeaderReader(rest, 0).number(4);
     if (length > rest.size() - kFrameBytes) return 0;
     const Bytes summed = rest.subspan(4, 4 + length);
+    if (begins_with(summed, "IEND"sv)) return 0;
     if (begins_with(summed, "eXIf"sv) &&
         crc32(0, summed.data(), static_cast<uInt>(summed.size())) ==
             HeaderReader(rest, 8 + length).number(4)) {

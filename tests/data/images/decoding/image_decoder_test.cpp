@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -364,6 +365,10 @@ TEST(ImageDecoder, IgnoresDamagedExif) {
   FileBytes checksum = png_with_exif(plain_png(2, 3, 4, 5, 6), sound);
   checksum[33 + 8 + sound.size()] ^= 1;
   EXPECT_EQ(decode_image(checksum).pixels.width, 2);
+  FileBytes behind_end = png_with_exif(plain_png(2, 3, 4, 5, 6), sound, true);
+  std::rotate(behind_end.end() - 24 - static_cast<std::ptrdiff_t>(sound.size()),
+              behind_end.end() - 12, behind_end.end());
+  EXPECT_EQ(decode_image(behind_end).pixels.width, 2);
 }
 
 // A sparse file takes no disk, but reading it would take that much memory.
