@@ -49,8 +49,8 @@ std::optional<std::string> path_bytes(const std::string& path);
 template <typename T>
 void add_path_rows(Rows<T>& rows) {
   rows.emplace_back("path", "of the file", &T::path);
-  rows.emplace_back("path_bytes", "the path in hexadecimal digits where it is no UTF-8",
-                    if_known([](const T& file) { return path_bytes(file.path); }));
+  rows.emplace_back("path_bytes", "the path in hexadecimal digits; null: it is UTF-8",
+                    [](const T& file) { return path_bytes(file.path); });
 }
 // "longest batch: 13.1 MiB alive at once; one plan for all batches takes 0.63 % more and serves
 // them"
