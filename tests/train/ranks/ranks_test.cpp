@@ -147,6 +147,9 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
       {"4",
        {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
         "16", "--val-pairs", "8"}},
+      {"2",
+       {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8", "--freeze",
+        "conv1,bn1,conv2_*"}},
   };
   int number = 0;
   for (const auto& [ranks, options] : cases) {
@@ -174,16 +177,19 @@ TEST_F(Ranks, ThatShareTheUpdatesMakeTheSameBitsWithLessState) {
       {"3",
        {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
         "16", "--val-pairs", "8"}},
+      {"2", {"--model", "lenet", "--images", "64", "--steps", "2", "--freeze", "conv1,fc2"}},
   };
+  int number = 0;
   for (const auto& [ranks, options] : cases) {
     SCOPED_TRACE(options[1]);
     Words one = options, many = options;
     if (one.back() == "--fused-update") one.pop_back();
     one.insert(one.end(), {"--micro-batches", ranks});
     many.insert(many.end(), {"--ranks", ranks, "--shard-optimizer"});
-    run(train(options[1] + "-one", one), 0);
-    run(train(options[1] + "-many", many), 0);
-    EXPECT_EQ(result(options[1] + "-one"), result(options[1] + "-many"));
+    const std::string name = std::to_string(++number);
+    run(train(name + "-one", one), 0);
+    run(train(name + "-many", many), 0);
+    EXPECT_EQ(result(name + "-one"), result(name + "-many"));
   }
 }
 
