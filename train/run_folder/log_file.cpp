@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
 
 // Puts lines together from pieces of a file.
-class LineReader {
+class LogLines {
  public:
-  explicit LineReader(const LogFile::TakeLine& take) : take_(take) {}
+  explicit LogLines(const LogFile::TakeLine& take) : take_(take) {}
 
   // Returns false when the taker stopped.
   bool add(std::string_view piece) {
@@ -92,7 +92,7 @@ void LogFile::append(std::string_view text) {
 }
 
 void LogFile::for_each_line(const TakeLine& take) const {
-  LineReader reader(take);
+  LogLines reader(take);
   std::string piece(kPieceBytes, '\0');
   for (off_t offset = 0;;) {
     const ssize_t got = ::pread(file_, piece.data(), piece.size(), offset);
