@@ -42,7 +42,7 @@ std::string_view trimmed(std::string_view line) {
 }
 
 // Returns the beginning of a line or word, for messages.
-std::string shown(std::string_view text) {
+std::string beginning(std::string_view text) {
   constexpr std::size_t kShown = 80;
   return printable(text.substr(0, kShown)) + (text.size() > kShown ? "…" : "");
 }
@@ -99,7 +99,7 @@ class ListReader {
     const auto tab = content.find_last_of('\t');
     const auto blank = tab != content.npos ? tab : content.find_last_of(kBlanks);
     if (blank == std::string_view::npos || exists(content)) {
-      fail("expected a path and a label, got '" + shown(content) + "'");
+      fail("expected a path and a label, got '" + beginning(content) + "'");
     }
     const std::string word(trimmed(content.substr(blank + 1)));
     const std::string path(trimmed(content.substr(0, blank)));
@@ -115,9 +115,9 @@ class ListReader {
     if (labels_.named.value_or(named) == named) {
       labels_.named = named;
     } else if (named) {
-      fail("the label '" + shown(word) + "' is not a whole number, as those before it are");
+      fail("the label '" + beginning(word) + "' is not a whole number, as those before it are");
     } else {
-      fail("the label '" + shown(word) + "' is a number, but those before it are names");
+      fail("the label '" + beginning(word) + "' is a number, but those before it are names");
     }
   }
 
@@ -136,7 +136,7 @@ class ListReader {
       const auto found = numbers.find(words_[i].first);
       if (found == numbers.end()) {
         line_ = words_[i].second;
-        fail("the label '" + shown(words_[i].first) + "' is none of the " +
+        fail("the label '" + beginning(words_[i].first) + "' is none of the " +
              std::to_string(numbers.size()) + " classes");
       }
       files_.files[i].label = found->second;
@@ -147,10 +147,10 @@ class ListReader {
     std::int64_t label = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), label);
     if (end != word.data() + word.size() || error == std::errc::invalid_argument) {
-      fail("the label '" + shown(word) + "' is not a whole number");
+      fail("the label '" + beginning(word) + "' is not a whole number");
     }
     if (error != std::errc() || label < 0 || label >= labels_.classes) {
-      fail("label, got " + shown(word) + ", expected " + labels_.range);
+      fail("label, got " + beginning(word) + ", expected " + labels_.range);
     }
     return static_cast<std::int32_t>(label);
   }
