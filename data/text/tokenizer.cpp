@@ -74,6 +74,36 @@ bool is_inside_number(std::span<const std::string> words, std::size_t index) {
          words[index - 1].ends_with('0') && words[index + 1].starts_with('0');
 }
 
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_point(char c) { return c == '.' || c == ','; }
+
+// Marks of ASCII other than ' , - and .
+bool is_split_off(char c) {
+  const auto in = [c](char first, char last) { return first <= c && c <= last; };
+  return in('{', '~') || in('[', '`') || in(' ', '&') || in('(', '+') || in(':', '@') || c == '/';
+}
+
+// Rewrites each pair of neighbours that matches, from left to right, none overlapping.
+template <typename Matches, typename Rewrite>
+std::string with_pairs(const std::string& text, const Matches& matches, const Rewrite& rewrite) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i + 1 < text.size() && matches(text[i], text[i + 1])) {
+      result += rewrite(text[i], text[i + 1]);
+      ++i;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 }  // namespace
 
 void Tokenizer::normalize(std::string_view sentence) {
@@ -123,6 +153,45 @@ std::vector<std::string> tokenize(std::string_view sentence, TokenizerOptions op
   Tokenizer tokenizer(options);
   const auto words = tokenizer.split(sentence);
   return {words.begin(), words.end()};
+}
+
+// Follows sacrebleu 2 step by step: sacrebleu/tokenizers/tokenizer_13a.py and tokenizer_re.py.
+std::vector<std::string> tokenize_13a(std::string_view line) {
+  std::string text = " " + std::string(line) + " ";
+  replace_all(text, "<skipped>", "");
+  for (const auto& [entity, mark] :
+       {std::pair("&quot;", "\""), {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}) {
+    replace_all(text, entity, mark);
+  }
+  std::string split;
+  for (const char c : text) {
+    is_split_off(c) ? split.append({' ', c, ' '}) : split.append(1, c);
+  }
+  split = with_pairs(
+      split, [](char a, char b) { return !is_ascii_digit(a) && is_point(b); },
+      [](char a, char b) {
+        return std::string{a, ' ', b, ' '};
+      });
+  split = with_pairs(
+      split, [](char a, char b) { return is_point(a) && !is_ascii_digit(b); },
+      [](char a, char b) {
+        return std::string{' ', a, ' ', b};
+      });
+  split = with_pairs(
+      split, [](char a, char b) { return is_ascii_digit(a) && b == '-'; },
+      [](char a, char b) {
+        return std::string{a, ' ', b, ' '};
+      });
+  std::vector<std::string> words;
+  bool inside = false;
+  for (const char* at = split.data(); at != split.data() + split.size();) {
+    const char* const begin = at;
+    const bool space = is_white_space(utf8::unchecked::next(at));
+    if (!space && !inside) words.emplace_back();
+    if (!space) words.back().append(begin, at);
+    inside = !space;
+  }
+  return words;
 }
 
 std::string detokenize(std::span<const std::string> words) {

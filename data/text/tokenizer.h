@@ -39,6 +39,10 @@ class Tokenizer {
 // Returns the words of one sentence, as Tokenizer::split does.
 std::vector<std::string> tokenize(std::string_view sentence, TokenizerOptions options = {});
 
+// Splits a line, which is UTF-8, as sacrebleu's tokenizer 13a does to score it, which is that of
+// mteval-v13a.pl.
+std::vector<std::string> tokenize_13a(std::string_view line);
+
 // Joins words for display: with spaces, but none before . , ) or after ( or around ', and quotation
 // marks hug what they enclose. It does not restore the French space before ! ? : ;.
 std::string detokenize(std::span<const std::string> words);

@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "data/host.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/checkpoints/weight_files.h"
@@ -124,14 +123,14 @@ InitialWeights load_initial_weights(Context& context, const Network& network,
   for (const auto& [type, count] : converted) {
     result.notes.push_back(fmt::format("converted {} from {} to F32", tensor_count(count), type));
   }
-  for (const auto& [name, tensor] : by_name) left_over.push_back(printable(name));
+  for (const auto& [name, tensor] : by_name) left_over.emplace_back(name);
   warn(result, from, std::move(different), "of another shape, not loaded");
   warn(result, from, not_read,
        fmt::format("of a type that is not read ({}), not loaded", kTypesRead));
   warn(result, from, missing, "missing, initial values kept");
   warn(result, from, std::move(left_over), "not used");
   if (result.loaded > 0) return result;
-  const std::string first = tensors.empty() ? "" : printable(tensors.front().name);
+  const std::string first = tensors.empty() ? "" : tensors.front().name;
   throw CheckpointError(fmt::format(
       "--init-weights: no tensor of {} fits this model; {}", from.string(),
       !not_read.empty()

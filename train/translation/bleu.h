@@ -6,12 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace skyline {
-
-// Splits a line as sacrebleu's tokenizer 13a does, which is that of mteval-v13a.pl.
-std::vector<std::string> tokenize_13a(std::string_view line);
 
 // Corpus BLEU of up to 4-grams with one reference per sentence (Papineni, Roukos, Ward, Zhu, "BLEU:
 // a Method for Automatic Evaluation of Machine Translation", 2002): the geometric mean of the

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "data/text/numbers.h"
+#include "data/text/tokenizer.h"
 #include "framework/philox.h"
 
 namespace skyline {
