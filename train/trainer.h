@@ -103,7 +103,7 @@ class Trainer {
   void note_plan();
   void on_session_event(const SessionEvent& event);
   double mean_loss() const;
-  // Of the current epoch so far; nothing for text.
+  // Returns the share of the current epoch so far; nothing for text.
   std::optional<double> training_top1() const {
     return TrainingHits{position_.right, position_.images}.top1();
   }

@@ -300,10 +300,10 @@ std::string Trainer::patience_text() const {
       position_.stale_evaluations + *options_.patience);
 }
 
-// What to do next if the loss is not finite.
+// Says what to do next if the loss is not finite.
 std::string Trainer::advice_on_divergence(double rate) const {
   return fmt::format(
-      "the learning rate is {:.4g}: a lower one, {} may help. To go on from {}: skyline train "
+      "The learning rate is {:.4g}: a lower one, {} may help. To go on from {}: skyline train "
       "--resume {} --learning-rate {:.2g}",
       rate,
       translates(options_) ? "a lower --clip or --lr-warmup-epochs" : "or --lr-warmup-epochs,",

@@ -1,4 +1,4 @@
-// What options of the optimizer, the loss and the end of a run do to a whole run.
+// Whole runs with options of the optimizer, the loss and the end of a run.
 
 #include <gmock/gmock.h>
 

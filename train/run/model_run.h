@@ -89,7 +89,7 @@ class ModelRun : public StepBatches {
   void measure_inference_loss(bool measure) noexcept { measures_inference_loss_ = measure; }
   // The mean of this process's batches, of the last step; empty unless it was measured.
   std::optional<double> inference_loss() const noexcept { return inference_loss_; }
-  // Of the last training step, over all ranks; none for text.
+  // Returns those of the last training step, over all ranks; none for text.
   const TrainingHits& hits() const noexcept { return hits_; }
   void examine(std::size_t batch, const Tensor& probabilities) final;
   // True if next() adopts a plan for the step.
@@ -123,7 +123,7 @@ class ModelRun : public StepBatches {
   }
   // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
-  // Of the batch whose loss was computed last; empty for text.
+  // Returns the labels of the batch whose loss was computed last; none for text.
   virtual std::span<const std::int32_t> labels() const { return {}; }
 
  private:

@@ -43,7 +43,7 @@ class Targets {
     }
     return sum;
   }
-  // The logits of a row, each less the largest, times what the row wants of them.
+  // Returns the sum of a row's target times its logits, each less the largest.
   double wanted_logits(const CrossEntropyTarget& target, const float* logits, float largest,
                        std::int32_t label) const {
     double sum = target.of_label * (double{logits[label]} - double{largest});

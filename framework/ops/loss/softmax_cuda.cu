@@ -98,7 +98,8 @@ struct Targets {
     return labels[row] >= 0 && labels[row] < problem.classes;
   }
   __device__ float weight(std::int64_t k) const { return weights == nullptr ? 1.0f : weights[k]; }
-  // Of a known label. All threads of the block must call both functions.
+  // Returns the target of a row with a known label. All threads of the block must call this and
+  // the next function.
   __device__ CrossEntropyTarget of(std::int64_t row) const {
     double sum = 0;
     if (weights != nullptr) {

@@ -15,8 +15,8 @@ struct CrossEntropyProblem {
   bool weighted = false;  // the last input is a weight for each class, f32 [classes]
 };
 
-// What a row of some label wants of each class: `of_each` times the class's weight, and `of_label`
-// more of the label; `total` is the sum of it all.
+// A row's target: `of_each` times its weight for each class, and `of_label` more for the label;
+// `total` is the sum of it all.
 struct CrossEntropyTarget {
   float of_label = 1, of_each = 0, total = 1;
 };

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <new>
+#include <stdexcept>
 
 #include "framework/lanes/wide_op.h"
 #include "memory/alignment.h"
@@ -30,7 +30,11 @@ void require_room_for_code() {
   constexpr std::size_t kBytes = std::size_t{16} << 20;
   void* const room = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) throw std::bad_alloc();
+  if (room == MAP_FAILED) {
+    throw std::runtime_error(
+        "oneDNN needs 16 MiB of addresses to generate code, which the limits of this process "
+        "(ulimit -v, ulimit -d) do not leave");
+  }
   ::munmap(room, kBytes);
 }
 
