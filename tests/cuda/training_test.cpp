@@ -248,7 +248,8 @@ TEST_P(CudaTraining, DecaysWeightsAloneAndSmoothsAndWeighsAsTheCpu) {
   ImageRunOptions judged = network();
   judged.optimizer = {.weight_decay = 0.1f, .decay_weights_only = true};
   judged.label_smoothing = 0.1f;
-  for (int k = 0; k < shape_.classes; ++k) judged.class_weights.push_back(1 + 0.5f * static_cast<float>(k % 3));
+  for (int k = 0; k < shape_.classes; ++k)
+    judged.class_weights.push_back(1 + 0.5f * static_cast<float>(k % 3));
   Context::Options fused = on_cuda();
   fused.fused_update = true;
   const Trained got = train(cuda_memory("planned", true), on_cuda(), judged, kBatchSize, kSteps);
