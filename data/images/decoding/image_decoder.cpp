@@ -214,7 +214,6 @@ void read_png(png_structp state, png_bytep out, std::size_t bytes) {
 void ask_for_rgb(PngDecoder& decoder) {
   png_structp png = decoder.state;
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // kMostPixels is ours
   png_read_info(png, decoder.info);
   const int colour = png_get_color_type(png, decoder.info);
   if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
@@ -266,20 +265,19 @@ void decode_png(Bytes file, const Rows& rows) {
 // Throws ImageError if the file's bytes cannot hold its pixels, before memory is taken for them.
 // The first scan of a JPEG spends a bit or more on a block of 64 pixels, for half of the blocks at
 // least; deflate expands at most 1032-fold.
-void require_enough_bytes(std::size_t bytes, const ImageHeader& header) {
+void require_enough_bytes(std::size_t bytes, const ImageHeader& header, const Rows& rows) {
   constexpr std::uint64_t kMostJpegPixels = 1024, kMostExpansion = 1032;
-  const std::uint64_t row_bits = std::uint64_t{header.width} * header.bits_per_pixel;
+  const std::uint64_t row_bits = rows.width * static_cast<std::uint64_t>(header.bits_per_pixel);
   const bool enough = header.format == ImageFormat::kJpeg
-                          ? std::uint64_t{header.width} * header.height <= kMostJpegPixels * bytes
-                          : (row_bits / 8 + 1) * header.height <= kMostExpansion * bytes;
+                          ? rows.width * rows.height <= kMostJpegPixels * bytes
+                          : (row_bits / 8 + 1) * rows.height <= kMostExpansion * bytes;
   if (enough) return;
   throw ImageError("is damaged: its " + std::to_string(bytes) + " bytes cannot hold " +
-                   std::to_string(header.width) + " x " + std::to_string(header.height) +
-                   " pixels");
+                   std::to_string(rows.width) + " x " + std::to_string(rows.height) + " pixels");
 }
 
-DecodedPixels make_pixels(std::uint32_t width, std::uint32_t height) {
-  return {std::make_unique_for_overwrite<std::uint8_t[]>(std::size_t{width} * height * kColours),
+DecodedPixels make_pixels(std::size_t width, std::size_t height) {
+  return {std::make_unique_for_overwrite<std::uint8_t[]>(width * height * kColours),
           static_cast<int>(width), static_cast<int>(height)};
 }
 
@@ -291,10 +289,9 @@ DecodedPixels turned(const DecodedPixels& stored, int orientation) {
   const bool row_at_end =
       orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   const bool column_at_end = orientation == 2 || orientation == 3 || orientation >= 7;
-  DecodedPixels out = exchanged ? make_pixels(static_cast<std::uint32_t>(stored.height),
-                                              static_cast<std::uint32_t>(stored.width))
-                                : make_pixels(static_cast<std::uint32_t>(stored.width),
-                                              static_cast<std::uint32_t>(stored.height));
+  const auto width = static_cast<std::size_t>(stored.width),
+             height = static_cast<std::size_t>(stored.height);
+  DecodedPixels out = exchanged ? make_pixels(height, width) : make_pixels(width, height);
   const std::ptrdiff_t pixel = kColours, line = pixel * out.width;
   const std::ptrdiff_t row_step = (exchanged ? pixel : line) * (row_at_end ? -1 : 1);
   const std::ptrdiff_t column_step = (exchanged ? line : pixel) * (column_at_end ? -1 : 1);
@@ -315,12 +312,11 @@ DecodedPixels turned(const DecodedPixels& stored, int orientation) {
 }
 
 DecodedPixels decode(Bytes file, const ImageHeader& header) {
-  require_enough_bytes(file.size(), header);
-  const bool exchanged = header.orientation > 4;
-  DecodedPixels pixels = exchanged ? make_pixels(header.height, header.width)
-                                   : make_pixels(header.width, header.height);
-  const Rows rows{pixels.data.get(), static_cast<std::size_t>(pixels.width),
-                  static_cast<std::size_t>(pixels.height)};
+  Rows rows{.first = nullptr, .width = header.width, .height = header.height};
+  if (header.orientation > 4) std::swap(rows.width, rows.height);
+  require_enough_bytes(file.size(), header, rows);
+  DecodedPixels pixels = make_pixels(rows.width, rows.height);
+  rows.first = pixels.data.get();
   header.format == ImageFormat::kPng ? decode_png(file, rows) : decode_jpeg(file, rows);
   return header.orientation == 1 ? std::move(pixels) : turned(pixels, header.orientation);
 }
