@@ -48,7 +48,7 @@ const KnownCollection* known_collection(const IdxArray& labels) {
   return known_collection(sha256_hex(std::as_bytes(std::span(file))));
 }
 
-std::size_t classes_of(const IdxArray& labels) {
+std::size_t label_count(const IdxArray& labels) {
   return std::size_t{*std::ranges::max_element(labels.bytes)} + 1;
 }
 
@@ -68,7 +68,7 @@ IdxCollection named(const DataOptions& options, const IdxArray* train, const Idx
   if (!options.class_names.empty()) {
     collection.class_names = read_class_names(options.class_names);
   } else if (!collection.recognised) {
-    const std::size_t largest = labels != nullptr ? classes_of(*labels) : 0;
+    const std::size_t largest = labels != nullptr ? label_count(*labels) : 0;
     collection.class_names =
         numbered_classes(options.classes ? static_cast<std::size_t>(*options.classes) : largest);
   }

@@ -12,7 +12,7 @@ namespace skyline {
 namespace {
 
 constexpr std::int64_t kMostImages = 10'000'000;  // their order takes 80 MB
-constexpr std::int64_t kMostClasses = 1'000'000;
+constexpr std::int64_t kMostModelClasses = 1'000'000;
 constexpr std::int64_t kMostPixels = 65'536;  // height and width
 constexpr double kLeastShare = 0.001;
 constexpr double kLeastDeviation = 0.001;
@@ -67,7 +67,7 @@ void add_image_sources(OptionList& list, DataOptions& options) {
 }
 
 void add_class_options(OptionList& list, DataOptions& options) {
-  list.add("--classes", integer(options.classes, 1, kMostClasses),
+  list.add("--classes", integer(options.classes, 1, kMostModelClasses),
            "Number of classes; labels must be smaller (default: as many as the data has)",
            kImagesOnly | kMayBeAbsent);
   list.add("--class-names", text(options.class_names, "FILE"),
