@@ -150,8 +150,8 @@ struct ParallelTextOptions {
   std::size_t least_words = 1;
   std::size_t most_words = 50;
   bool keep_sentences = true;  // otherwise pairs and words are only counted
+  bool strict = false;         // throw for invalid UTF-8 or a missing tab, do not skip the pair
   bool keep_lines = false;     // of the pairs that are kept
-  bool strict = false;  // throw for invalid UTF-8 or a missing tab instead of skipping the pair
   TokenizerOptions tokenizer;
 };
 

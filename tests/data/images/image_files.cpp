@@ -172,13 +172,14 @@ FileBytes interlaced_png(std::uint32_t width, std::uint32_t height, PngColour co
 }
 
 FileBytes jpeg_of_scans(std::uint32_t width, std::uint32_t height, int scans) {
-  FileBytes file = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};  // a table of steps of 1
-  file.insert(file.end(), 64, 1);
+  FileBytes file;
   const auto add = [&file](const FileBytes& bytes) {
     file.insert(file.end(), bytes.begin(), bytes.end());
   };
   const auto high = [](std::uint32_t number) { return static_cast<std::uint8_t>(number >> 8); };
   const auto low = [](std::uint32_t number) { return static_cast<std::uint8_t>(number); };
+  add({0xff, 0xd8, 0xff, 0xdb, 0, 67, 0});  // a table of steps of 1
+  add(FileBytes(64, 1));
   add({0xff, 0xc2, 0, 11, 8, high(height), low(height), high(width), low(width), 1, 1, 0x11, 0});
   // One code of one bit for the means: no change; and one for the rest: 2^14 blocks have nothing.
   for (const std::uint8_t table : {std::uint8_t{0x00}, std::uint8_t{0x10}}) {

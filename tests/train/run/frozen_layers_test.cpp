@@ -70,15 +70,15 @@ TEST(FrozenParameters, OfTrainLastLeaveTheClassifier) {
   }
 }
 
-using Bits = std::map<std::string, std::string>;
+using WeightBits = std::map<std::string, std::string>;
 
 template <typename Named>
-void add_bits(ModelRun& run, std::span<const Named> tensors, Bits& bits) {
+void add_bits(ModelRun& run, std::span<const Named> tensors, WeightBits& bits) {
   for (const Named& one : tensors) bits[one.name] = tensors_sha256(run.context, {&one.value, 1});
 }
 
-Bits bits_of(ModelRun& run) {
-  Bits bits;
+WeightBits bits_of(ModelRun& run) {
+  WeightBits bits;
   add_bits<Parameter>(run, run.network().parameters(), bits);
   add_bits<Buffer>(run, run.network().buffers(), bits);
   return bits;
@@ -91,7 +91,7 @@ std::unique_ptr<ImageRun> image_run(const std::string& model, const StepOptions&
                                     ImageRunOptions{.model = model, .shape = small_shape(model)});
 }
 
-Bits after_steps(const std::string& model, const StepOptions& step, std::size_t count) {
+WeightBits after_steps(const std::string& model, const StepOptions& step, std::size_t count) {
   const auto run = image_run(model, step);
   for (const Batch& batch : small_batches(small_shape(model), 4, count)) {
     run->train_step(batch, small_params());
@@ -110,11 +110,11 @@ TEST(FrozenLayers, KeepTheirBitsAndHaveNeitherGradientsNorState) {
     SCOPED_TRACE(model);
     const StepOptions step = freezing(model, "*1");
     const auto run = image_run(model, step);
-    const Bits before = bits_of(*run);
+    const WeightBits before = bits_of(*run);
     for (const Batch& batch : small_batches(small_shape(model), 4, 3)) {
       run->train_step(batch, small_params());
     }
-    const Bits after = bits_of(*run);
+    const WeightBits after = bits_of(*run);
     const auto is_frozen = [&](const std::string& name) {
       return std::ranges::find(step.frozen, name) != step.frozen.end();
     };
@@ -142,7 +142,7 @@ TEST(FrozenLayers, LeaveTheOthersGradientsAsTheyAre) {
                                      {"resnet20", "conv3_2.conv2"}}) {
     SCOPED_TRACE(layer);
     const StepOptions step = freezing(model, layer);
-    Bits plain = after_steps(model, {}, 1), with_frozen = after_steps(model, step, 1);
+    WeightBits plain = after_steps(model, {}, 1), with_frozen = after_steps(model, step, 1);
     for (const std::string& name : step.frozen) {
       EXPECT_NE(plain.at(name), with_frozen.at(name));
       plain.erase(name);
@@ -156,7 +156,7 @@ TEST(FrozenLayers, TrainTheSameBitsInEveryKindOfStep) {
   for (const char* const layers : {"*1", "conv2_*", "bn*"}) {
     SCOPED_TRACE(layers);
     const StepOptions step = freezing("resnet20", layers);
-    const Bits bits = after_steps("resnet20", step, 2);
+    const WeightBits bits = after_steps("resnet20", step, 2);
     StepOptions fused = step, recomputing = step, ordered = step, out_of_place = step;
     fused.fused_update = true;
     recomputing.recompute = 3;
@@ -182,9 +182,9 @@ TEST(FrozenLayers, OfTranslationKeepTheirBits) {
       Context::Options options = context_options(step);
       options.seed = seeded().seed;
       TranslationRun run({}, options, small_run(small_seq2seq(data, unroll)));
-      const Bits before = bits_of(run);
+      const WeightBits before = bits_of(run);
       run_steps(run, small_pair_batches(data, 2));
-      const Bits after = bits_of(run);
+      const WeightBits after = bits_of(run);
       for (const auto& [name, bits] : before) {
         const bool stays = std::ranges::find(step.frozen, name) != step.frozen.end();
         EXPECT_EQ(bits == after.at(name), stays) << name;
