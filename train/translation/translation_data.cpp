@@ -235,6 +235,7 @@ std::vector<bool> held_out(std::span<const std::string_view> sources) {
     chosen[group] = true;
     count += sizes[group];
   }
+  if (2 * count < sources.size() / kKeptApart) chosen.assign(groups.size(), false);
   for (const std::size_t group : group_of) held.push_back(chosen[group]);
   return held;
 }

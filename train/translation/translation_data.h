@@ -56,7 +56,7 @@ struct TranslationData {
 
 // Returns which pairs are held out to validate with, about one in 20: pair 19, 39, …, each with all
 // pairs that have the same source, for which later ones are passed over. A source that more than a
-// tenth of the pairs have is never held out. Nothing is if this leaves no pair.
+// tenth of the pairs have is never held out. Nothing is if this leaves less than half as many.
 std::vector<bool> held_out(std::span<const std::string_view> sources);
 
 // Reads, tokenizes and encodes. `data` is "numbers" or a tab-separated file, unless the options

@@ -178,6 +178,9 @@ TEST(HeldOutPairs, AreOneInTwentyAndTakeTheirSourcesAlong) {
   EXPECT_THAT(held(words), ElementsAre(3, 19, 50));
   for (std::size_t i = 0; i < 8; ++i) words[i] = words[19];  // 10 of 60
   EXPECT_THAT(held(words), ElementsAre(20, 39, 58)) << "too many for one source";
+  words.assign(60, 1);
+  words[59] = 2;
+  EXPECT_THAT(held(words), testing::IsEmpty()) << "one of 60 is too few";
   EXPECT_THAT(held(std::vector<int>(19, 1)), testing::IsEmpty());
   EXPECT_THAT(held(std::vector<int>(100, 1)), testing::IsEmpty());
 }
