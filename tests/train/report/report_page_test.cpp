@@ -114,7 +114,7 @@ TEST(ReportPage, BeginsWithLearningWhereAskedFor) {
   EXPECT_TRUE(losses_after_step(memory));
   const std::string learning = opened_in_browser(page, "learning");
   EXPECT_FALSE(losses_after_step(learning));
-  EXPECT_NE(learning.find("<a href=\"#learning\" aria-current="), learning.npos);
+  EXPECT_NE(learning.find("value=\"#learning\" aria-pressed=\"true\">"), learning.npos);
 }
 
 TEST(ReportPage, SaysWhatAPointOfALongRunStandsFor) {

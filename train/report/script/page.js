@@ -125,8 +125,8 @@ function orderSections() {
   const losses = byId('loss-section');
   if (learning) byId('overview').after(losses);
   else losses.parentElement.append(losses);
-  for (const link of byId('first').children)
-    link.toggleAttribute('aria-current', learning === (link.hash === '#learning'));
+  for (const button of byId('first').children)
+    button.setAttribute('aria-pressed', learning === (button.value === '#learning'));
 }
 
 if (data.blocks.length > 0) fillStep();
@@ -139,7 +139,10 @@ if (data.steps !== undefined) fillSteps(data);
 if (data.process !== undefined) fillProcess(data.process);
 if (data.losses.length > 0) {
   byId('first').hidden = false;
-  orderSections();
+  byId('first').addEventListener('click', ({target}) => {
+    if (target.value) location.hash = target.value;
+  });
   addEventListener('hashchange', orderSections);
+  orderSections();
   fillLosses(data);
 }
