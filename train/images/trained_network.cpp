@@ -155,9 +155,13 @@ TrainedData trained_data(const StoredJson& stored) {
     }
     if (facts.contains(kNormalisation)) {
       const Json& normalisation = facts[kNormalisation];
+      const auto figure = [&](const char* key, std::size_t channel) {
+        const Json& value = normalisation.at(key);  // older runs have one number
+        return (value.is_number() ? value : value.at(channel)).get<double>();
+      };
       Normalisations& figures = data.normalisation.emplace();
       for (std::size_t i = 0; i < figures.size(); ++i) {
-        figures[i] = {normalisation.at("mean").at(i), normalisation.at("deviation").at(i)};
+        figures[i] = {figure("mean", i), figure("deviation", i)};
       }
     }
     if (facts.contains(kImages)) {
