@@ -15,9 +15,6 @@ namespace skyline {
 namespace {
 
 constexpr std::uint64_t kTraces = 100000;
-// Solvers take milliseconds for most traces and minutes for some, so they get one in this many, and
-// only the smallest. A prime, so that all kinds occur.
-constexpr std::uint64_t kTracesPerSolverRun = 199;
 constexpr std::size_t kMostBlocksForSolvers = 9;
 // A proof takes long where the lower bound is out of reach, as it is with fixed offsets.
 constexpr std::size_t kMostBlocksForProofs = 11;
@@ -25,8 +22,10 @@ constexpr std::size_t kMostBlocksForProofsWhenFixed = 8;
 
 bool is_solver(const PlannerEntry& entry) { return entry.name == "mip" || entry.name == "smt"; }
 
+// Solvers take milliseconds for most traces and minutes for some, so they get one in many, and only
+// the smallest. The numbers are prime, so that all kinds occur.
 bool is_for_solvers(std::uint64_t seed, const Trace& trace) {
-  return seed % kTracesPerSolverRun == 0 && trace.size() <= kMostBlocksForSolvers;
+  return seed % cases(997, 199) == 0 && trace.size() <= kMostBlocksForSolvers;
 }
 
 bool is_for_proofs(const Trace& trace) {
