@@ -49,3 +49,12 @@ NETWORKS = {"alexnet": image_network("alexnet"),
             "inception-resnet": image_network("inception-resnet"),
             "vgg16": image_network("vgg16"),
             "mobilenet_v2": image_network("mobilenet_v2")}
+SMALL_NETWORKS = ("mlp", "lenet", "resnet20")
+
+
+def image_of(name):
+    """Returns a maker, the image's extents and the number of classes."""
+    image = torch_networks.NETWORKS[name][2]
+    if name in NETWORKS:
+        return NETWORKS[name][0], image, CLASSES
+    return functools.partial(torch_networks.NETWORKS[name][0], image, 10), image, 10

@@ -1,35 +1,38 @@
-"""Times training steps of Skyline and of eager PyTorch in turns on this machine.
+"""Times training steps of Skyline and of PyTorch in turns on this machine.
 
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cnn_step_benchmark [MODEL ...]
                             [--batch B] [--steps N] [--threads T] [--logits MODEL_LOGITS]
+                            [--variants eager,channels-last,torch.compile]
+                            [--allocators glibc,tcmalloc]
     python3 pytorch_step.py --ours build/release/tests/benchmarks/cuda_step_benchmark --device cuda
                             [--tf32] [MODEL ...] [--batches B,...] [--steps N]
-                            [--variants eager,channels-last,torch.compile]
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
 
 Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
-0.01) in float32. PyTorch runs with its own allocator three times: eagerly in its default layout (N
-C H W), eagerly channels-last, and channels-last through torch.compile, whose first steps compile
-and are not timed; --variants leaves some out. A ratio names which of the three it is against.
-Seconds are medians of N steps after two warm-up steps. The ratio is PyTorch's seconds to ours:
-above 1, ours is faster. The last lines average the ratios over the networks.
+0.01; Adam for seq2seq) in float32, each in a process of its own. PyTorch runs eagerly in its
+default layout (N C H W), eagerly channels-last, and channels-last through torch.compile, whose
+first steps compile and are not timed; seq2seq runs eagerly only. On the CPU, each of these runs
+with glibc's allocator and with tcmalloc (Debian's libtcmalloc-minimal4, preloaded), as tuning
+guides advise: six settings. A user would pick the fastest, so the last line of a network names it,
+and what tcmalloc alone saves. Seconds are medians of N steps after two warm-up steps. The ratio is
+PyTorch's seconds to ours: above 1, ours is faster. Page faults and the system's seconds are means
+of its timed steps, as the kernel counts them. The last line averages the networks' ratios.
 
-On the CPU, each of the three first computes the logits of two images with weights that our program
+On the CPU, each setting first computes the logits of two images with weights that our program
 model_logits (of the same build, or --logits) reads from a file, too. The largest difference,
 divided by the largest logit, must be below 1e-4. This needs safetensors.
 
-On a CUDA device seq2seq is compared too (with Adam). Both sides choose engines by cuDNN's
-heuristics and read the loss before backward. They wait for the device before and after each of N
-runs of ten steps, so work that overlaps two steps counts. Images and labels come from the host in
-every step: PyTorch's are pinned beforehand, ours are copied to pinned memory within the step.
-Sentences are packed beforehand, and PyTorch's are already on the device. MiB are the bytes that the
-allocators hold on the device, without the process's context: PyTorch's peak, and ours once steps
-run from the plan (the first step needs a pool). Figures that do not fit stay empty. The exit code
-is 1 if one of our steps did not run.
+On a CUDA device both sides choose engines by cuDNN's heuristics and read the loss before backward.
+They wait for the device before and after each of N runs of ten steps, so work that overlaps two
+steps counts. Images and labels come from the host in every step: PyTorch's are pinned beforehand,
+ours are copied to pinned memory within the step. Sentences are packed beforehand, and PyTorch's are
+already on the device. MiB are the bytes that the allocators hold on the device, without the
+process's context: PyTorch's peak, and ours once steps run from the plan (the first step needs a
+pool). Figures that do not fit stay empty. The exit code is 1 if one of our steps did not run.
 """
 
 import argparse
-import gc
+import json
 import os
 import pathlib
 import statistics
@@ -41,29 +44,33 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from pytorch_networks import NETWORKS, Seq2Seq
+from pytorch_networks import NETWORKS, SMALL_NETWORKS, Seq2Seq, image_of
 from torch_logits import inputs, largest_difference, randomize_statistics, skyline_logits
 
 WARM_UP_TURNS = 2
 STEPS_OF_A_TURN = {"cpu": 1, "cuda": 10}
-LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_last}
-COMPILED = "torch.compile"
-VARIANTS = [*LAYOUTS, COMPILED]
+LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_last,
+           "torch.compile": torch.channels_last}
+VARIANTS = list(LAYOUTS)
+ALLOCATORS = {"glibc": {}, "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"}}
 LARGEST_DIFFERENCE = 1e-4  # of a logit; rounding gives at most 2e-6 in README's table
+SERVE = "--serve"
+OUT_OF_MEMORY = "out of memory"
 
 
 class PyTorchStep:
     """A network in training. run() runs one turn and returns the mean seconds of a step."""
 
-    def __init__(self, model, batch, layout, device, compiled=False):
-        maker, extent = NETWORKS[model]
-        self.model, self.layout, self.device = model, layout, device
-        self.network = self.plain = maker().to(device, memory_format=layout)
+    def __init__(self, model, batch, variant, device):
+        self.model, self.layout, self.device = model, LAYOUTS[variant], device
+        maker, image, classes = image_of(model)
+        self.network = self.plain = maker().to(device, memory_format=self.layout)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
-        if compiled:
+        if variant == "torch.compile":
             self.network = torch.compile(self.network, dynamic=False)
-        images = torch.rand(batch, 3, extent, extent) * 2 - 1
-        self.inputs = (images.contiguous(memory_format=layout), torch.arange(batch) * 7 % 1000)
+        images = torch.rand(batch, *image) * 2 - 1
+        self.inputs = (images.contiguous(memory_format=self.layout),
+                       torch.arange(batch) * 7 % classes)
         if device == "cuda":
             self.inputs = tuple(tensor.pin_memory() for tensor in self.inputs)
 
@@ -106,16 +113,21 @@ class PyTorchStep:
 
 
 class PyTorchTranslationStep(PyTorchStep):
-    """The same for sentences of given lengths, with Adam instead of SGD."""
+    """The same for sentences of given lengths, with Adam instead of SGD. `size` has the words and
+    units of another network than the default's."""
 
-    def __init__(self, lengths, device):
+    def __init__(self, lengths, size, device):
         self.device = device
-        self.network = Seq2Seq().to(device)
+        self.network = Seq2Seq(*size).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters())
         self.batch = len(lengths[0])
+        words = self.network.embed_x.num_embeddings
         self.source, self.target = (nn.utils.rnn.pack_sequence(
-            [torch.randint(Seq2Seq.WORDS, (length,), device=device) for length in side],
+            [torch.randint(words, (length,), device=device) for length in side],
             enforce_sorted=False) for side in lengths)
+
+    def difference(self, _):
+        return None
 
     def loss(self):
         logits = self.network(self.source, self.target)
@@ -127,43 +139,65 @@ def wait(device):
         torch.cuda.synchronize()
 
 
-class OursFailed(Exception):
-    """Our program has ended; it wrote the reason to standard error."""
-
-
-class OurStep:
-    """Our program. It answers each line, a number of planned steps, with the mean seconds of a step
-    and, on a CUDA device, its reserved bytes. Raises OursFailed."""
-
-    def __init__(self, program, model, batch, arguments):
-        command = [program, model, "--serve"]
-        if arguments.device == "cuda":
-            command += ["--batches", str(batch or 64)] + ["--tf32"] * arguments.tf32
+def serve(setting):
+    """PyTorch's side: answers each line of input with the seconds of a step and reserved bytes."""
+    torch.set_num_threads(setting["threads"])
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = setting["tf32"]
+    try:
+        if setting["model"] == "seq2seq":
+            step = PyTorchTranslationStep(setting["lengths"], setting["size"], setting["device"])
         else:
-            command += ["--threads", str(arguments.threads)]
-            command += ["--batch", str(batch)] * bool(batch)
-        command += arguments.our_flags.split()
-        self.turn = f"{STEPS_OF_A_TURN[arguments.device]}\n"
+            step = PyTorchStep(setting["model"], setting["batch"], setting["variant"],
+                               setting["device"])
+        difference = step.difference(setting["logits"]) if setting["logits"] else None
+        print(step.parameters(), "-" if difference is None else difference, flush=True)
+        for _ in sys.stdin:
+            print(step.run(), step.reserved_bytes(), flush=True)
+    except torch.OutOfMemoryError as refusal:
+        print(". ".join(str(refusal).split(". ")[:2]), file=sys.stderr)
+        print(OUT_OF_MEMORY, flush=True)
+
+
+class Ended(Exception):
+    """A side has ended; it wrote the reason to standard error."""
+
+
+class NoMemory(Exception):
+    """A side has run out of memory and said so."""
+
+
+class Side:
+    """A process that trains. It answers each line, a number of steps, with the mean seconds of a
+    step and, on a CUDA device, its reserved bytes. Raises Ended, NoMemory."""
+
+    def __init__(self, command, turn, environment=None):
+        self.turn, self.bytes = turn, []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
-        header = self.answer()
-        self.batch, self.parameter_count = map(int, header[:2])
-        self.lengths = [[int(length) for length in side.split(",")] for side in header[2:]]
+                                        text=True, env={**os.environ, **(environment or {})})
+        self.header = self.answer()
 
     def answer(self):
-        words = self.process.stdout.readline().split()
-        if not words:
-            raise OursFailed
-        return words
+        line = self.process.stdout.readline().strip()
+        if line == OUT_OF_MEMORY:
+            raise NoMemory
+        if not line:
+            raise Ended
+        return line.split()
 
     def run(self):
         try:
-            self.process.stdin.write(self.turn)
+            self.process.stdin.write(f"{self.turn}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise OursFailed from None
+            raise Ended from None
         seconds, *self.bytes = self.answer()
         return float(seconds)
+
+    def kernel(self):
+        """Page faults and seconds in the system so far, of all its threads."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
+        fields = text.rpartition(")")[2].split()
+        return int(fields[7]), int(fields[12]) / os.sysconf("SC_CLK_TCK")
 
     def reserved_bytes(self):
         return int(self.bytes[0]) if self.bytes else 0
@@ -173,72 +207,109 @@ class OurStep:
         self.process.wait()
 
 
-def pytorch_steps(model, ours, device, variants):
-    """Returns makers of PyTorch's steps by name, so that only one is in memory at a time."""
-    if model == "seq2seq":
-        return {"eager": lambda: PyTorchTranslationStep(ours.lengths, device)}
-    steps = {name: lambda layout=layout: PyTorchStep(model, ours.batch, layout, device)
-             for name, layout in LAYOUTS.items()}
-    steps[COMPILED] = lambda: PyTorchStep(model, ours.batch, LAYOUTS["channels-last"], device,
-                                          compiled=True)
-    return {name: make for name, make in steps.items() if name in variants}
+def our_side(model, batch, arguments):
+    command = [arguments.ours, model, SERVE]
+    if arguments.device == "cuda":
+        command += ["--batches", str(batch or 64)] + ["--tf32"] * arguments.tf32
+    else:
+        command += ["--threads", str(arguments.threads)]
+        command += ["--batch", str(batch)] * bool(batch)
+    return Side(command + arguments.our_flags.split(), STEPS_OF_A_TURN[arguments.device])
 
 
-def take_turns(trainings, turns):
-    """Returns the median seconds of a step, by name of the training."""
-    seconds = {name: [] for name in trainings}
+def their_side(model, variant, allocator, ours, arguments):
+    batch, _, *more = ours.header
+    setting = {"model": model, "variant": variant, "device": arguments.device,
+               "threads": arguments.threads, "tf32": arguments.tf32, "batch": int(batch),
+               "logits": arguments.logits if model != "seq2seq" else None,
+               "lengths": [[int(length) for length in side.split(",")] for side in more[:2]],
+               "size": [int(number) for number in more[2:]]}
+    return Side([sys.executable, "-B", __file__, SERVE, json.dumps(setting)],
+                STEPS_OF_A_TURN[arguments.device], ALLOCATORS[allocator])
+
+
+def take_turns(sides, turns, steps):
+    """Returns for each side the median seconds of a step, and the faults and the system's seconds
+    of a step."""
+    seconds = [[] for _ in sides]
     for i in range(WARM_UP_TURNS + turns):
-        for name, training in trainings.items():
-            step_seconds = training.run()
+        if i == WARM_UP_TURNS:
+            before = [side.kernel() for side in sides]
+        for taken, side in zip(seconds, sides):
+            taken.append(side.run())
             time.sleep(0.02)  # lets threads that wait for work fall asleep
-            if i >= WARM_UP_TURNS:
-                seconds[name].append(step_seconds)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    after = [side.kernel() for side in sides]
+    return [(statistics.median(taken[WARM_UP_TURNS:]), *((b - a) / turns / steps for a, b in zip(*at)))
+            for taken, at in zip(seconds, zip(before, after))]
 
 
-def check_same(model, name, theirs, ours, program):
+def check_same(model, name, theirs, ours):
     """Returns the difference of logits, or None if nothing computes ours."""
-    if theirs.parameters() != ours.parameter_count:
-        raise SystemExit(f"{model} has {theirs.parameters()} parameters in PyTorch, "
-                         f"ours {ours.parameter_count}")
-    difference = theirs.difference(program) if program else None
-    if difference is not None and not difference < LARGEST_DIFFERENCE:
-        raise SystemExit(f"{model}: the logits of {name} differ from ours by {difference:.1e}")
-    return difference
-
-
-def measure_pytorch(model, name, make, ours, steps, program):
-    """Returns our ms, its, the ratio, our MiB, its and the difference of logits; None if PyTorch
-    runs out of memory."""
-    try:
-        theirs = make()
-        difference = check_same(model, name, theirs, ours, program)
-        seconds = take_turns({"ours": ours, name: theirs}, steps)
-    except torch.OutOfMemoryError as refusal:
-        print(". ".join(str(refusal).split(". ")[:2]), file=sys.stderr)
+    parameters, difference = theirs.header
+    if parameters != ours.header[1]:
+        raise SystemExit(f"{model} has {parameters} parameters in PyTorch, ours {ours.header[1]}")
+    if difference == "-":
         return None
-    return (1e3 * seconds["ours"], 1e3 * seconds[name], seconds[name] / seconds["ours"],
-            ours.reserved_bytes() / 2**20, theirs.reserved_bytes() / 2**20, difference)
+    if not float(difference) < LARGEST_DIFFERENCE:
+        raise SystemExit(f"{model}: the logits of {name} differ from ours by {difference}")
+    return float(difference)
+
+
+def measure_setting(model, variant, allocator, ours, arguments):
+    """Returns the figures of a row, or None if PyTorch runs out of memory."""
+    try:
+        theirs = their_side(model, variant, allocator, ours, arguments)
+        difference = check_same(model, f"{variant} with {allocator}", theirs, ours)
+        mine, its = take_turns([ours, theirs], arguments.steps, ours.turn)
+    except NoMemory:
+        return None
+    row = {"ours ms": 1e3 * mine[0], "its ms": 1e3 * its[0], "ratio": its[0] / mine[0]}
+    if arguments.device == "cuda":
+        row |= {"ours MiB": ours.reserved_bytes() / 2**20, "its MiB": theirs.reserved_bytes() / 2**20}
+    else:
+        row |= {"its faults": its[1], "system ms": 1e3 * its[2]}
+    theirs.close()
+    return row | {"logits": difference}
+
+
+def settings_of(model, arguments):
+    variants = ["eager"] if model == "seq2seq" else arguments.variants
+    return [(variant, allocator) for variant in variants for allocator in arguments.allocators]
+
+
+def cell(name, value):
+    width = 9 if name == "logits" else 11
+    if value is None:
+        return f"{'–':>{width}}"
+    return f"{value:{width}.1e}" if name == "logits" else f"{value:{width}.2f}"
+
+
+def fastest_text(model, rows):
+    """Which setting a user would pick, and what the allocator alone is worth."""
+    (variant, allocator), row = min(rows.items(), key=lambda item: item[1]["ratio"])
+    text = f"{model}: the fastest of {len(rows)} is {variant} with {allocator}, ratio {row['ratio']:.2f}"
+    plain, other = rows.get((variant, "glibc")), rows.get((variant, "tcmalloc"))
+    if plain and other:
+        saved = 1 - other["ratio"] / plain["ratio"]
+        text += (f"; tcmalloc takes {100 * saved:.0f} % off its step, and "
+                 f"{plain['its faults'] - other['its faults']:,.0f} page faults")
+    return text
 
 
 def measure(model, batch, arguments):
-    """Yields (PyTorch's layout, batch, figures of measure_pytorch). Raises OursFailed."""
-    ours = OurStep(arguments.ours, model, batch, arguments)
-    for name, make in pytorch_steps(model, ours, arguments.device,
-                                    arguments.variants).items():
-        figures = measure_pytorch(model, name, make, ours, arguments.steps, arguments.logits)
-        if arguments.device == "cuda":
-            gc.collect()
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-        yield name, ours.batch, figures
+    """Prints the rows of a network and returns them by setting. Raises Ended."""
+    ours = our_side(model, batch, arguments)
+    rows = {}
+    for variant, allocator in settings_of(model, arguments):
+        row = measure_setting(model, variant, allocator, ours, arguments)
+        if not rows:
+            arguments.columns(row)
+        print(f"{model:18}{ours.header[0]:>6}  {variant:14}{allocator:>10}" +
+              ("".join(cell(*pair) for pair in row.items()) if row else "  does not fit"), flush=True)
+        if row:
+            rows[variant, allocator] = row
     ours.close()
-
-
-def row(figures):
-    *numbers, difference = figures or [None] * 6
-    return ("".join(f"{number:11.2f}" if number else f"{'–':>11}" for number in numbers) +
-            (f"{difference:10.1e}" if difference is not None else f"{'–':>10}"))
+    return rows
 
 
 def program_of_logits(arguments):
@@ -260,7 +331,15 @@ def where(arguments):
     return next((line.strip(" -") for line in lines if "DNN" in line), "no oneDNN").split(" (")[0]
 
 
-def main():
+def names(text, known, what, parser):
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in known:
+            parser.error(f"unknown {what} {name}, expected some of {', '.join(known)}")
+    return chosen
+
+
+def parsed():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*")
@@ -272,37 +351,49 @@ def main():
     parser.add_argument("--steps", type=int, default=5,
                         help="timed steps; ten times as many on a CUDA device")
     parser.add_argument("--variants", default=",".join(VARIANTS), help="ways to run PyTorch")
+    parser.add_argument("--allocators", default=",".join(ALLOCATORS),
+                        help="of PyTorch's host memory; CPU only")
     parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    known = list(NETWORKS) + ["seq2seq"] * (arguments.device == "cuda")
-    unknown = [model for model in arguments.models if model not in known]
-    if unknown:
-        parser.error(f"unknown model {unknown[0]}, expected one of {', '.join(known)}")
-    arguments.variants = arguments.variants.split(",")
-    unknown = [name for name in arguments.variants if name not in VARIANTS]
-    if unknown:
-        parser.error(f"unknown variant {unknown[0]}, expected some of {', '.join(VARIANTS)}")
+    known = [*NETWORKS, "seq2seq", *SMALL_NETWORKS]
+    arguments.models = [names(model, known, "model", parser)[0] for model in arguments.models] or known
+    arguments.variants = names(arguments.variants, VARIANTS, "variant", parser)
+    arguments.allocators = (["glibc"] if arguments.device == "cuda" else
+                            names(arguments.allocators, ALLOCATORS, "allocator", parser))
     arguments.logits = program_of_logits(arguments)
-    torch.set_num_threads(arguments.threads)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = arguments.tf32
+    return arguments
+
+
+def main():
+    if sys.argv[1:2] == [SERVE]:
+        return serve(json.loads(sys.argv[2]))
+    arguments = parsed()
     print(f"PyTorch {torch.__version__}, {where(arguments)}, {arguments.threads} threads")
-    print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'ours ms':>11}{'its ms':>11}{'ratio':>11}"
-          f"{'ours MiB':>11}{'its MiB':>11}{'logits':>10}", flush=True)
-    ratios, failed = {}, False
-    runs = [(model, int(batch)) for model in arguments.models or known
-            for batch in arguments.batches.split(",")]
-    for model, wanted in runs:
-        try:
-            for name, batch, figures in measure(model, wanted, arguments):
-                print(f"{model:18}{batch:6}  {name:14}{row(figures)}", flush=True)
-                if figures is not None:
-                    ratios.setdefault(name, []).append(figures[2])
-        except OursFailed:
-            print(f"{model:18}{wanted or '':6}  ours failed", flush=True)
-            failed = True
-    for name, values in ratios.items():
-        print(f"average ratio to {name}: {statistics.mean(values):.2f}")
+    printed = []
+
+    def print_columns(row):
+        """Once, as soon as a row tells which there are."""
+        if row and not printed:
+            printed.append(True)
+            print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'allocator':>10}" + "".join(
+                f"{name:>{9 if name == 'logits' else 11}}" for name in row), flush=True)
+
+    arguments.columns = print_columns
+    fastest, failed = [], False
+    for model in arguments.models:
+        for batch in arguments.batches.split(","):
+            try:
+                rows = measure(model, int(batch), arguments)
+            except Ended:
+                print(f"{model:18}{batch if batch != '0' else '':>6}  ours failed", flush=True)
+                failed = True
+                continue
+            if rows:
+                print(fastest_text(model, rows), flush=True)
+                fastest.append(min(row["ratio"] for row in rows.values()))
+    if fastest:
+        print(f"average ratio to the fastest: {statistics.mean(fastest):.2f}")
     return int(failed)
 
 

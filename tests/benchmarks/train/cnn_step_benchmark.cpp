@@ -15,10 +15,12 @@
 //   cnn_step_benchmark MODEL --serve
 //
 // answers each line of input with the seconds of one planned step, so pytorch_step.py can take
-// turns with it.
-#include <fmt/core.h>
+// turns with it. The model may be seq2seq, too: three layers of 256 units and sentences of 20
+// words.
+#include <fmt/format.h>
 #include <omp.h>
 
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -31,6 +33,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/figures.h"
 #include "train/cli/table.h"
+#include "train/translation/translation_run.h"
 
 namespace skyline {
 namespace {
@@ -116,18 +119,46 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   std::fflush(stdout);
 }
 
+template <typename Step>
+void answer_lines(const Step& step) {
+  for (int i = 0; i < kWarmUpSteps; ++i) step();
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    fmt::print("{:.6f}\n", step());
+    std::fflush(stdout);
+  }
+}
+
+// Prints the batch, the parameters, the lengths of both sides, and the size of the network.
+void serve_translation(const Options& options) {
+  constexpr std::int64_t kWords = 1000, kUnits = 256;
+  constexpr std::int32_t kSentenceWords = 20;
+  const std::vector<std::int32_t> lengths(
+      static_cast<std::size_t>(options.batch > 0 ? options.batch : 32), kSentenceWords);
+  const std::vector<std::int32_t> answers(lengths.size(), kSentenceWords + 1);  // with the end
+  TranslationRun run(
+      {}, {.compute = std::make_shared<CpuCompute>(CpuOptions{})},
+      {.shape = {
+           .source_words = kWords, .target_words = kWords, .units = kUnits, .embedding = kUnits}});
+  const PairBatch batch = batch_of_lengths(lengths, lengths);
+  fmt::print("{} {} {} {} {} {}\n", lengths.size(), parameter_count(run.model),
+             fmt::join(lengths, ","), fmt::join(answers, ","), kWords, kUnits);
+  std::int64_t steps = 0;
+  answer_lines([&] {
+    const auto start = std::chrono::steady_clock::now();
+    run.train_step(batch, {.learning_rate = 1e-3f, .step = ++steps});
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  });
+}
+
 void serve(const std::string& model, const Options& options) {
+  if (model == kSeq2Seq) return serve_translation(options);
   const ModelEntry& entry = find_model(model);
   const Batch batch =
       noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
   TimedTraining training(options.allocators.front(), entry);
-  for (int i = 0; i < kWarmUpSteps; ++i) training.step(batch);
   fmt::print("{} {}\n", batch.size, parameter_count(training.model()));
-  std::fflush(stdout);
-  for (std::string line; std::getline(std::cin, line);) {
-    fmt::print("{:.6f}\n", training.step(batch));
-    std::fflush(stdout);
-  }
+  answer_lines([&] { return training.step(batch); });
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -149,12 +180,9 @@ void add_options(CLI::App& app, Options& options) {
 }
 
 void run(const Options& options) {
-  for (const std::string& model : options.models) find_model(model);  // throws before anything runs
   omp_set_num_threads(options.threads);
-  if (options.serve) {
-    serve(options.models.front(), options);
-    return;
-  }
+  if (options.serve) return serve(options.models.front(), options);
+  for (const std::string& model : options.models) find_model(model);  // throws before anything runs
   MatrixPeak peak = measure_matrix_peak();
   fmt::print(
       "{} threads; peak: fastest 2048^3 matrix product so far, {:.1f} GFLOP/s; multiply-adds in "

@@ -30,7 +30,10 @@ Context::Options with_engines(const StepOptions& step, CpuOptions::Engines engin
 
 }  // namespace
 
-int usual_batch_size(std::string_view model) { return model == "inception-resnet" ? 4 : 16; }
+int usual_batch_size(std::string_view model) {
+  const bool small = model == "mlp" || model == "lenet" || model == "resnet20";
+  return small ? 32 : model == "inception-resnet" ? 4 : 16;
+}
 
 std::vector<float> noise_values(std::size_t count) {
   std::vector<float> values(count);

@@ -19,7 +19,7 @@ namespace skyline {
 // With SGD with momentum 0.9 it is PGMO's setting.
 inline constexpr UpdateParams kStepParams = {.learning_rate = 0.01f};
 
-// Returns 4 for inception-resnet, 16 for all other models.
+// Returns 4 for inception-resnet, 32 for mlp, lenet and resnet20, 16 for all other models.
 int usual_batch_size(std::string_view model);
 
 // Returns noise in [-1, 1), the same in every run.
