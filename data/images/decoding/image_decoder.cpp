@@ -225,7 +225,7 @@ void ask_for_rgb(PngDecoder& decoder) {
 
 // Returns false if the file cannot be decoded; the decoder then has the reason.
 bool decode_png(PngDecoder& decoder, const Rows& rows) {
-  constexpr std::size_t kFreeBytes = 4096;
+  constexpr std::size_t kFreeRest = 4096;
   png_structp png = decoder.state;
   if (setjmp(decoder.back) != 0) return false;
   ask_for_rgb(decoder);
@@ -238,7 +238,7 @@ bool decode_png(PngDecoder& decoder, const Rows& rows) {
       // libpng inflates to the end of the data, and 1 MB can hold 1 GB. The last row, or pass,
       // needs less than these bytes, even with 16 bits and alpha and not compressed.
       if (pass == passes - 1 && y == (passes == 1 ? rows.height - 1 : 0)) {
-        decoder.most_rest = kFreeBytes + 6 * row_bytes * (rows.height - y);
+        decoder.most_rest = kFreeRest + 6 * row_bytes * (rows.height - y);
       }
       png_read_row(png, rows[y], nullptr);
     }
@@ -266,11 +266,11 @@ void decode_png(Bytes file, const Rows& rows) {
 // The first scan of a JPEG spends a bit or more on a block of 64 pixels, for half of the blocks at
 // least; deflate expands at most 1032-fold.
 void require_enough_bytes(std::size_t bytes, const ImageHeader& header, const Rows& rows) {
-  constexpr std::uint64_t kMostJpegPixels = 1024, kMostExpansion = 1032;
+  constexpr std::uint64_t kMostJpegPixels = 1024, kMostInflation = 1032;
   const std::uint64_t row_bits = rows.width * static_cast<std::uint64_t>(header.bits_per_pixel);
   const bool enough = header.format == ImageFormat::kJpeg
                           ? rows.width * rows.height <= kMostJpegPixels * bytes
-                          : (row_bits / 8 + 1) * rows.height <= kMostExpansion * bytes;
+                          : (row_bits / 8 + 1) * rows.height <= kMostInflation * bytes;
   if (enough) return;
   throw ImageError("is damaged: its " + std::to_string(bytes) + " bytes cannot hold " +
                    std::to_string(rows.width) + " x " + std::to_string(rows.height) + " pixels");
