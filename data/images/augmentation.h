@@ -5,7 +5,7 @@
 
 namespace skyline {
 
-// Where a training image is cut out, and whether it is mirrored.
+// The place where a training image is cut out, and whether it is mirrored.
 struct RandomCrop {
   int top = 0, left = 0;
   bool mirrored = false;

@@ -54,8 +54,8 @@ struct ImageListOptions {
   std::filesystem::path test;
   std::filesystem::path root;  // base of relative paths; empty: each list's own folder
   std::optional<int> classes;  // unset: the largest label of the training list + 1
-  // Of the first classes, the others are called by their numbers; or of all, where labels are
-  // names.
+  // Names of the first classes, the others are called by their numbers; or of all classes, where
+  // labels are names.
   std::vector<std::string> names;
 };
 

@@ -52,7 +52,7 @@ void Value::set(std::string_view key, const Value& value) {
 }
 
 std::string json_text(const Value& value) {
-  // What a terminal could obey is escaped, as JSON allows; it stands in strings only.
+  // JSON allows to escape all that a terminal could obey; it stands in strings only.
   std::string text;
   for (const char c : value.json().dump(2, ' ', false, Json::error_handler_t::replace)) {
     c == '\x7f' ? text.append("\\u007f") : text.append(1, c);

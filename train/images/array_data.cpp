@@ -75,7 +75,7 @@ IdxCollection named(const DataOptions& options, const IdxArray* train, const Idx
   return collection;
 }
 
-// What EMNIST's files were made of.
+// Says which split of EMNIST the files are, and what was done with them.
 std::string emnist_text(const Emnist& emnist) {
   std::string text =
       fmt::format("IDX files: {}, known by their names, images turned upright", emnist.name);

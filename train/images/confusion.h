@@ -21,7 +21,7 @@ struct Mistake {
   double probability = 0;  // of the predicted class
 };
 
-// How a network did on one class.
+// The answers of a network for one class.
 struct ClassResult {
   std::string name;
   std::int64_t images = 0, correct = 0;
@@ -34,7 +34,7 @@ struct ClassResult {
   std::optional<double> precision() const;
 };
 
-// Which classes a network took the images of which class for.
+// Counts of the classes that a network took the images of each class for.
 class Confusion {
  public:
   // `names` of the first of `classes` classes; others are called by their numbers.

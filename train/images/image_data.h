@@ -48,7 +48,7 @@ struct ImageData {
   std::vector<BadImage> unreadable() const;  // so far
 };
 
-// What data are opened for.
+// The purpose that data are opened for.
 struct OpenFor {
   bool training = true;  // otherwise training images may be missing
   // A run's classes, if classes of the same names shall have their labels; others are refused.

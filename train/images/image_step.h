@@ -26,7 +26,7 @@ std::size_t input_bytes(const Model& model, std::size_t batch_size);
 // Called once the batch has been copied, so that its memory may serve another one; may be empty.
 using AfterUpload = std::function<void()>;
 
-// How a training step judges its batches.
+// The way a training step judges its batches.
 struct TrainingLoss {
   float smoothing = 0;          // of labels; this and the next, see cross_entropy()
   Tensor class_weights = {};    // f32 [classes]; none: all count the same

@@ -28,7 +28,7 @@ struct BatchFacts {
   std::optional<double> perplexity(double loss) const;
 };
 
-// How many images of training steps the network classified right, before the update.
+// The images of training steps that the network classified right, before the update.
 struct TrainingHits {
   std::uint64_t right = 0;  // the label's probability is the largest; ties go to the lower class
   std::uint64_t images = 0;

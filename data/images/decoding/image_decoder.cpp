@@ -26,7 +26,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 constexpr std::size_t kColours = 3;
 
-// Where decoded rows go: `width` × `height` pixels of three channels.
+// The place of decoded rows: `width` × `height` pixels of three channels.
 struct Rows {
   std::uint8_t* first;
   std::size_t width, height;
