@@ -16,13 +16,12 @@
 #   bits             the same losses and parameters under every allocator
 #   graph            the same with ops launched as graphs
 #   dry-run          a dry run foresees a run's reserved bytes and each of its requests
-#   profile-tf32 profile-fp32   a step of resnet50 by op, with cuDNN's choice of engines and with the
-#                    fastest (together: profile)
+#   profile-tf32 profile-fp32   steps of resnet50 and resnet20 by op, with cuDNN's choice of engines;
+#                    resnet50's with the fastest, too (together: profile)
 #   pytorch-tf32 pytorch-fp32 pytorch-compile   the same steps in PyTorch, if a python3 with torch is
 #                    found; $SKYLINE_PYTHON names one (together: pytorch)
 #   memcheck         some tests of each kind under compute-sanitizer
-#   tf32             steps of all networks under several allocators with growing batches; fp32, only by
-#                    name, in full precision (together: benchmarks)
+#   figure-3         PGMO's figure 3: seconds and the largest batch, from the pool and planned
 #   pytorch-networks the other networks beside PyTorch
 #   train            a whole training, a text, and an interrupt
 #   racecheck initcheck memcheck-all   the other tests under compute-sanitizer (with memcheck: sanitizer)

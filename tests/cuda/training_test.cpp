@@ -91,16 +91,25 @@ double difference_of(std::span<const float> got, std::span<const float> expected
   return worst == 0 ? 0 : worst / scale;
 }
 
-// `tolerance` is relative to each loss.
-void expect_losses_near(const Trained& got, const Trained& expected, double tolerance) {
+// Tolerances are relative to each loss.
+void expect_losses_near(const Trained& got, const Trained& expected, double first, double later) {
   ASSERT_EQ(got.losses.size(), expected.losses.size());
-  double largest = 0;
   for (std::size_t i = 0; i < got.losses.size(); ++i) {
     const double apart = difference_of({&got.losses[i], 1}, {&expected.losses[i], 1});
+    const double tolerance = i == 0 ? first : later;
     EXPECT_LE(apart, tolerance) << i << ": " << got.losses[i] << ", not " << expected.losses[i];
-    largest = std::max(largest, apart);
+    note_difference(fmt::format("loss {}", i), apart, tolerance);
   }
-  note_difference(fmt::format("losses of {} steps", got.losses.size()), largest, tolerance);
+}
+
+void expect_losses_near(const Trained& got, const Trained& expected, double tolerance) {
+  expect_losses_near(got, expected, tolerance, tolerance);
+}
+
+// Later losses depend on the processor, see expect_ops_match_the_cpu(): those of resnet20 were
+// 0.16 % apart on an H100.
+void expect_losses_near_the_cpus(const Trained& got, const Trained& expected) {
+  expect_losses_near(got, expected, 1e-4, 1e-2);
 }
 
 // `tolerance` is relative to the largest magnitude of a tensor.
@@ -214,7 +223,7 @@ class CudaTraining : public ::testing::TestWithParam<std::string> {
 TEST_P(CudaTraining, MatchesTheCpu) {
   const Trained expected = train_on({}, seeded());
   ASSERT_NE(expected.losses.front(), expected.losses.back());
-  expect_losses_near(train_on(cuda_memory("planned"), on_cuda()), expected, 1e-4);
+  expect_losses_near_the_cpus(train_on(cuda_memory("planned"), on_cuda()), expected);
   expect_ops_match_the_cpu(seeded(), network(), kBatchSize);
 }
 
@@ -253,7 +262,8 @@ TEST_P(CudaTraining, DecaysWeightsAloneAndSmoothsAndWeighsAsTheCpu) {
   Context::Options fused = on_cuda();
   fused.fused_update = true;
   const Trained got = train(cuda_memory("planned", true), on_cuda(), judged, kBatchSize, kSteps);
-  expect_losses_near(got, train({}, seeded(), judged, kBatchSize, kSteps), 1e-4);
+  expect_losses_near_the_cpus(got, train({}, seeded(), judged, kBatchSize, kSteps));
+  expect_ops_match_the_cpu(seeded(), judged, kBatchSize);
   EXPECT_EQ(train(cuda_memory("planned"), fused, judged, kBatchSize, kSteps), got);
 }
 
@@ -263,7 +273,7 @@ TEST_P(CudaTraining, AddsTheGradientsOfMicroBatches) {
   const Trained expected = train_on(cuda_memory("planned", true), options, shares);
   options.prefetch = true;
   EXPECT_EQ(train_on(cuda_memory("planned"), options, shares), expected);
-  expect_losses_near(expected, train_on({}, seeded(), shares), 1e-4);
+  expect_losses_near_the_cpus(expected, train_on({}, seeded(), shares));
   expect_ops_match_the_cpu(seeded(), network(shares), kBatchSize);
 }
 

@@ -40,7 +40,11 @@ bool is_capturing(cudaStream_t stream) { return captured() && captured()->stream
 
 bool is_capturing() { return captured() != nullptr; }
 
-void capture(std::function<void()> work) { captured()->works.push_back(std::move(work)); }
+cudaError_t capture(std::function<void()> work) {
+  if (captured()->spoiled) return cudaErrorStreamCaptureInvalidated;
+  captured()->works.push_back(std::move(work));
+  return cudaSuccess;
+}
 
 cudaError_t spoil_capture(cudaError_t error) {
   captured()->spoiled = true;

@@ -10,9 +10,9 @@ namespace cuda_emulation {
 bool is_capturing(cudaStream_t stream);
 // Returns true if work on any stream does.
 bool is_capturing();
-// Adds work to the graph.
-void capture(std::function<void()> work);
-// Spoils the running capture, which cudaStreamEndCapture() will report. Returns `error`.
+// Adds work to the graph, unless the capture is spoiled.
+cudaError_t capture(std::function<void()> work);
+// Spoils the running capture: its next call says so. Returns `error`.
 cudaError_t spoil_capture(cudaError_t error);
 
 }  // namespace cuda_emulation

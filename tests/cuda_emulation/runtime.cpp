@@ -168,10 +168,7 @@ void order_implicitly(CUstream_st& stream) {
 
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> run) {
   if (const cudaError_t error = health(); error != cudaSuccess) return error;
-  if (is_capturing(stream)) {
-    capture(std::move(run));
-    return cudaSuccess;
-  }
+  if (is_capturing(stream)) return capture(std::move(run));
   // A device would let the default stream go on beside a stream that does not wait for it, but the
   // program means nothing by that.
   if (is_capturing() && stream == nullptr) return spoil_capture(cudaErrorStreamCaptureImplicit);

@@ -95,6 +95,10 @@ elif words[:1] == ["train"]:
     print(json.dumps({"memory": {"peak_reserved_after_switch": bytes_},
                       "trace_recorded": True, "launches_of_last_step": {"graphs": launches if "--graph" in words else 0,
                                                 "ops": 9}}))
+elif words[:1] == ["reproduce"]:
+    pathlib.Path(option("--output")).mkdir(parents=True)
+    (pathlib.Path(option("--output")) / "pgmo.json").write_text("{}")
+    print("(a)  resnet50  training  128  planned  0.1")
 elif words[:1] == ["dry-run"]:
     pathlib.Path(option("--write-trace")).write_text(foreseen_trace)
     print(json.dumps({"allocators": {"planned": {"peak_reserved": reserved_by_dry_run}}}))
@@ -188,7 +192,7 @@ if name == "torch": sys.exit("no torch here")""", SKYLINE_SECONDS="280")
             if part.by_default:
                 self.assertRegex(results.text("parts.txt"), f"(?m)^{name} ended: (passed|left out)")
         self.few_results(results)
-        self.assertIn("profile-tf32.measured.engines.json", results.logs())
+        self.assertIn("profile-tf32.mlp.measured.engines.json", results.logs())
         in_one_process = subprocess.run(
             [EMULATED / parts.TESTS, "--gtest_filter=*Relu*:-" + ":".join(
                 (*parts.REHEARSED.left_out, *sum(parts.BASICS.values(), ())))],
@@ -311,14 +315,19 @@ if words[:1] == ["train"] and "graph" in option("--output") or "ops" in str(opti
 class Smoke(GpuScriptTest):
     def test_another_loss_fails_with_its_step_and_is_triaged(self):
         results = self.run_parts("smoke", plant="""
-if "cuda" in words and "resnet20" in words: losses[1] *= 1.002""")
+if "cuda" in words and "resnet20" in words: losses[0] *= 1.002""")
         self.expect(results, 1, "^  lenet: losses as the CPU's",
-                    "^  resnet20: loss of step 2 is 2.254500, the CPU's 2.250000",
+                    "^  resnet20: loss of step 1 is 2.505000, the CPU's 2.500000",
                     "^  resnet50: losses as the CPU's", "^  under memcheck: no finding")
         self.assertIn("smoke.triage.memcheck.0.txt".replace(".0", ""), results.logs())
 
     def test_a_later_loss_may_differ_but_is_finite(self):
-        self.expect(self.run_parts("smoke", plant='if "cuda" in words: losses[4] *= 1.01'), 0)
+        self.expect(self.run_parts("smoke", plant='if "cuda" in words: losses[4] *= 1.1'), 0)
+
+    def test_the_second_loss_may_differ_by_what_roundings_move(self):
+        self.expect(self.run_parts("smoke", plant='if "cuda" in words: losses[1] *= 1.03'), 0)
+        results = self.run_parts("smoke", plant='if "cuda" in words: losses[1] *= 1.06')
+        self.expect(results, 1, "^  lenet: loss of step 2 is 2.385000, the CPU's 2.250000")
 
     def test_a_loss_that_is_no_number_fails(self):
         results = self.run_parts("smoke", plant="""
@@ -401,11 +410,11 @@ class Speed(GpuScriptTest):
         self.expect(results, 0)
         logs = results.logs()
         for name in ("profile-tf32", "profile-fp32"):
-            for engines in ("heuristics", "measured"):
-                called = logs[f"{name}.{engines}.txt"].splitlines()[0]
-                self.assertIn(f"--engines {engines}", called)
+            for run in ("resnet50.heuristics", "resnet50.measured", "resnet20.heuristics"):
+                called = logs[f"{name}.{run}.txt"].splitlines()[0]
+                self.assertIn(" ".join(("--engines", run.split(".")[1])), called)
                 self.assertEqual("--tf32" in called, name == "profile-tf32")
-                self.assertIn(f"{name}.{engines}.engines.json", logs)
+                self.assertIn(f"{name}.{run}.engines.json", logs)
 
     def test_pytorch_takes_turns_eager_first_and_compiled_last(self):
         results = self.run_parts("pytorch")

@@ -44,7 +44,11 @@ MEMCHECKED = (
     "Adam.MatchesReference", "Dropout.MatchesReferenceOnImages")
 SENTENCES = ("one two three four", "un deux trois quatre")
 OTHER_WORDS = 2  # of a vocabulary: the end of a sentence and the unknown word
-CLOSE = 1e-3  # of a loss: how far the card's first losses may be from the CPU's
+CLASSES = 10  # of generated images
+# How far the card's losses may be from the CPU's, relative to each. Roundings that relus and
+# normalizations of few pixels magnify move later ones: those of resnet50 by 0.6 % in its second
+# step and 1.9 % in its third between two kernels of the CPU itself.
+CLOSE = (1e-3, 5e-2, 5e-2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +61,7 @@ class Networks:
     graphs: tuple = (("lenet", 16), ("resnet20", 16), ("seq2seq", 16))
     foreseen: tuple = (("lenet", 16), ("resnet50", 16), ("seq2seq", 16))
     engines: object = None  # a file in place of a run's, which has none on an emulated device
-    profiled: tuple = ("resnet50", 128)
-    timed: tuple = ("alexnet", "googlenet", "resnet50", "inception-resnet", "seq2seq")
-    batches: tuple = ("--batches", "32,64,128")
+    profiled: tuple = (("resnet50", 128), ("resnet20", 32))
     steps: tuple = ("--steps", "5")
     trained: str = "resnet20"
     length: tuple = ("--epochs", "1")
@@ -72,8 +74,7 @@ REHEARSED = Networks(
     smoke=(("mlp", 4), ("seq2seq", 2)), checked=("mlp",), same_bits=(("mlp", 4), ("seq2seq", 2)),
     graphs=(("mlp", 4), ("seq2seq", 2)), foreseen=(("mlp", 4), ("seq2seq", 2)),
     engines=ROOT / "tests/benchmarks/h200.json",
-    profiled=("mlp", 4), timed=("mlp",), batches=("--batches", "4"),
-    steps=("--steps", "1", "--peak-extent", "64"), trained="mlp",
+    profiled=(("mlp", 4),), steps=("--steps", "1", "--peak-extent", "64"), trained="mlp",
     length=("--steps", "3", "--batch-size", "4", "--images", "64"),
     text=("--units", "8", "--layers", "1"), tests=("*Relu*",),
     left_out=(*TOO_LARGE, "*WhenParallel*", "Networks/*"))
@@ -146,7 +147,7 @@ class Card(Run):
         """The same for a dry run, which knows no data but its extents."""
         options = ["--model", model, "--batch-size", str(batch)]
         if model != "seq2seq":
-            return options
+            return options + ["--classes", str(CLASSES)]
         words = len(SENTENCES[0].split())
         return options + [*self.networks.text, "--sentence-words", str(words), "--vocab-size",
                           str(words + OTHER_WORDS)]
@@ -173,11 +174,11 @@ def losses_of(answer, allocator="planned"):
 
 
 def difference_of(got, expected):
-    """Says where the first three losses differ by more than CLOSE, or a loss is not finite."""
+    """Says where one of the first losses differs by more than CLOSE, or a loss is not finite."""
     for step, (loss, wanted) in enumerate(zip(got, expected), 1):
         if loss is None or not math.isfinite(loss):
             return f"loss of step {step} is {loss}"
-        if step <= 3 and not abs(loss - wanted) <= CLOSE * abs(wanted):
+        if step <= len(CLOSE) and not abs(loss - wanted) <= CLOSE[step - 1] * abs(wanted):
             return f"loss of step {step} is {loss:.6f}, the CPU's {wanted:.6f}"
     return "" if got and len(got) == len(expected) else f"{len(got)} losses of {len(expected)}"
 
@@ -387,11 +388,13 @@ def disagreement(ran, foreseen, trace, foreseen_trace):
 
 
 def profile(card, name, *options):
-    """Where the time of a step goes, with cuDNN's choice of engines and with the fastest."""
-    model, batch = card.networks.profiled
+    """Where the time of a step goes, with cuDNN's choice of engines and, for the first network, with
+    the fastest."""
+    runs = [(*network, "heuristics") for network in card.networks.profiled]
+    runs.insert(1, (*card.networks.profiled[0], "measured"))
     good = True
-    for engines in ("heuristics", "measured"):
-        log = f"{name}.{engines}"
+    for model, batch, engines in runs:
+        log = f"{name}.{model}.{engines}"
         file = card.scratch / f"{log}.engines.json"
         outcome = card.ours(BENCHMARK, model, *card.networks.steps, "--batches", str(batch),
                             "--allocators", "planned", "--profile", "--engines", engines,
@@ -400,7 +403,7 @@ def profile(card, name, *options):
         ops = re.findall(r"^\S.* ms +[\d.]+ %$", outcome.out, re.M)
         if outcome.good and rows:
             card.tell("\n".join(f"  {model}, engines {engines}: {row}" for row in rows))
-            card.tell("\n".join(f"    {row}" for row in ops[:6] + ops[-1:]))
+            card.tell("\n".join(f"    {row}" for row in ops[:8] + ops[-1:]))
             card.keep(file, file.name)
         else:
             card.why(f"{model}, engines {engines}", outcome)
@@ -447,22 +450,22 @@ def pytorch(card, name, *options):
     require_torch(card)
     plain = ["--batches", "128", *options, "resnet50"]
     for_time = beside_pytorch(card, f"{name}.time", "--variants", "eager,channels-last", *plain)
-    for_bytes = beside_pytorch(card, f"{name}.bytes", "--variants", "channels-last", *plain,
-                               flags="--recompute 4 --fused-update")
+    for_bytes = beside_pytorch(card, f"{name}.bytes", "--variants", "channels-last", "--steps", "1",
+                               *plain, flags="--recompute 4 --fused-update")
     return for_time and for_bytes
 
 
-@part("pytorch-tf32", 45, least=20)
+@part("pytorch-tf32", 70, least=30)
 def pytorch_tf32(card):
     return pytorch(card, "pytorch-tf32", "--tf32")
 
 
-@part("pytorch-fp32", 30, least=20)
+@part("pytorch-fp32", 70, least=30)
 def pytorch_fp32(card):
     return pytorch(card, "pytorch-fp32")
 
 
-@part("pytorch-compile", 40, least=20)
+@part("pytorch-compile", 120, least=40)
 def pytorch_compile(card):
     """Compiling takes longest, so it is last."""
     require_torch(card)
@@ -514,38 +517,30 @@ def memcheck(card):
     return sanitize(card, "memcheck", "memcheck", list(MEMCHECKED))
 
 
-def benchmark(card, name, *options):
-    """One process a network, so that a lost device spares the others."""
-    good = True
-    for model in card.networks.timed:
-        outcome = card.ours(BENCHMARK, model, *card.networks.steps, *card.networks.batches,
-                            "--allocators", "planned,network-wise,best-fit-pool,caching", *options,
-                            log=f"{name}.{model}")
-        rows = re.findall(r"^(?:\S+, batch \d+|(?:planned|network-wise|best-fit-pool|caching).*)$",
-                          outcome.out, re.M)
-        card.tell("\n".join(f"  {row}" for row in rows) or f"  {model}: no row")
-        if not outcome.good:
-            card.why(model, outcome)
-            good = False
-    return good
+@part("figure-3", 120, least=40)
+def figure_3(card):
+    """PGMO's figure 3: seconds and the largest batch, from the pool and planned."""
+    if card.rehearses:
+        raise LeftOut("an emulated device computes these networks for hours")
+    out = card.scratch / "pgmo"
+    outcome = card.ours(SKYLINE, "reproduce", "pgmo", "--measure", "--device", "cuda", "--steps", "4",
+                        "--batch-sizes", "128", "--output", out, log="figure-3")
+    if not outcome.good:
+        card.why("figure 3", outcome)
+        return False
+    card.keep(out / "pgmo.json", "figure-3.json")
+    card.tell("\n".join(f"  {row}" for row in re.findall(r"^\([ab]\) .*", outcome.out, re.M)))
+    return True
 
 
-@part("tf32", 100, least=20)
-def figure3_tf32(card):
-    """PGMO's figure 3: the networks under their allocators, with growing batches."""
-    return benchmark(card, "tf32", "--tf32")
-
-
-@part("pytorch-networks", 60, least=20)
+@part("pytorch-networks", 120, least=30)
 def pytorch_networks(card):
-    """The other networks beside eager PyTorch."""
+    """The other networks beside PyTorch."""
     require_torch(card)
-    good = True
-    for model in ("googlenet", "alexnet", "inception-resnet", "seq2seq"):
-        flags = "" if model == "seq2seq" else "--prefetch"
-        good = beside_pytorch(card, f"pytorch-networks.{model}", "--variants", "eager", "--tf32",
-                              "--batches", "64", model, flags=flags) and good
-    return good
+    options = ("--tf32", "--batches", "64", "--steps", "2", "--variants", "eager,channels-last")
+    images = beside_pytorch(card, "pytorch-networks.images", *options, "googlenet", "alexnet",
+                            "inception-resnet")
+    return beside_pytorch(card, "pytorch-networks.seq2seq", *options, "seq2seq", flags="") and images
 
 
 @part("train", 60)
@@ -620,14 +615,8 @@ def check_tf32(card):
     return False
 
 
-@part("fp32", 200, least=20, by_default=False)
-def figure3_fp32(card):
-    return benchmark(card, "fp32")
-
-
 GROUPS = {"profile": ("profile-tf32", "profile-fp32"),
           "pytorch": ("pytorch-tf32", "pytorch-fp32", "pytorch-compile"),
-          "benchmarks": ("tf32", "fp32"),
           "sanitizer": ("memcheck", "racecheck", "initcheck", "memcheck-all")}
 
 

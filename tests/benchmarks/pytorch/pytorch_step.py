@@ -32,6 +32,7 @@ pool). Figures that do not fit stay empty. The exit code is 1 if one of our step
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -174,7 +175,11 @@ class Side:
         self.turn, self.bytes = turn, []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env={**os.environ, **(environment or {})})
-        self.header = self.answer()
+
+    @functools.cached_property
+    def header(self):
+        """Its first line, which it prints once it can train."""
+        return self.answer()
 
     def answer(self):
         line = self.process.stdout.readline().strip()
@@ -255,11 +260,11 @@ def check_same(model, name, theirs, ours):
     return float(difference)
 
 
-def measure_setting(model, variant, allocator, ours, arguments):
+def measure_setting(model, setting, start, ours, arguments):
     """Returns the figures of a row, or None if PyTorch runs out of memory."""
     try:
-        theirs = their_side(model, variant, allocator, ours, arguments)
-        difference = check_same(model, f"{variant} with {allocator}", theirs, ours)
+        theirs = start(setting)
+        difference = check_same(model, " with ".join(setting), theirs, ours)
         mine, its = take_turns([ours, theirs], arguments.steps, ours.turn)
     except NoMemory:
         return None
@@ -299,9 +304,17 @@ def fastest_text(model, rows):
 def measure(model, batch, arguments):
     """Prints the rows of a network and returns them by setting. Raises Ended."""
     ours = our_side(model, batch, arguments)
-    rows = {}
-    for variant, allocator in settings_of(model, arguments):
-        row = measure_setting(model, variant, allocator, ours, arguments)
+    rows, settings = {}, settings_of(model, arguments)
+
+    @functools.cache
+    def start(setting):
+        return their_side(model, *setting, ours, arguments)
+
+    if arguments.device == "cuda":
+        for setting in settings:  # which then import PyTorch at the same time; they do not run yet
+            start(setting)
+    for variant, allocator in settings:
+        row = measure_setting(model, (variant, allocator), start, ours, arguments)
         if not rows:
             arguments.columns(row)
         print(f"{model:18}{ours.header[0]:>6}  {variant:14}{allocator:>10}" +

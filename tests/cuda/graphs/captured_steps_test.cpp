@@ -212,7 +212,7 @@ TEST_F(CudaGraphs, NameTheCallThatACaptureRefuses) {
        },
        "[cudaEventQuery]"},
       {[](CudaCompute&) { cudaDeviceSynchronize(); },
-       "[cudaStreamEndCapture] operation failed due to a previous error during capture"},
+       "[cudaLaunchKernelEx] operation failed due to a previous error during capture"},
   };
   for (const auto& [fault, message] : faults) {
     const auto faulty = make_multiply_add(compute_, 2, fault);

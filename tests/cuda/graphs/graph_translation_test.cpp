@@ -75,7 +75,6 @@ TEST_F(CudaGraphTranslation, GivesTheSameBitsInTwoGraphsAStep) {
       {"default", [](TrainOptions&) {}},
       {"per-shape", [](TrainOptions& options) { options.memory.policy = ShapePolicy::kPerShape; }},
       {"grow", [](TrainOptions& options) { options.memory.policy = ShapePolicy::kGrow; }},
-      {"pool", [](TrainOptions& options) { options.memory.allocator = "best-fit-pool"; }},
       {"sgd", [](TrainOptions& options) { options.optimizer = "sgd"; }},
       {"clip", [](TrainOptions& options) { options.translation.clip = 0.1; }},
       {"fused", [](TrainOptions& options) { options.step.fused_update = true; }},
@@ -85,6 +84,12 @@ TEST_F(CudaGraphTranslation, GivesTheSameBitsInTwoGraphsAStep) {
     SCOPED_TRACE(name);
     EXPECT_EQ(expect_same_bits(change), two_graphs());
   }
+}
+
+// A pool chooses between free blocks of one size by their addresses, so steps need not return to the
+// same ones: on an H100 they did not.
+TEST_F(CudaGraphTranslation, GivesTheSameBitsFromAPool) {
+  expect_same_bits([](TrainOptions& options) { options.memory.allocator = "best-fit-pool"; });
 }
 
 TEST_F(CudaGraphTranslation, GivesTheSameBitsWhereShapesSeldomReturn) {
