@@ -10,6 +10,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <random>
 
 #include "tests/cuda_emulation/capture.h"
 #include "tests/cuda_emulation/emulation.h"
@@ -80,7 +81,7 @@ void set_protection(const Blocks& blocks, int protection) {
 
 std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-std::size_t whole_pages(std::size_t bytes) { return whole(bytes, 4096); }
+std::size_t whole_pages(std::size_t bytes) { return whole(std::max<std::size_t>(bytes, 1), 4096); }
 
 // Returns the offset of the first free piece of so many bytes.
 std::optional<std::size_t> free_offset(const PoolChunk& chunk, std::size_t bytes) {
@@ -92,12 +93,23 @@ std::optional<std::size_t> free_offset(const PoolChunk& chunk, std::size_t bytes
   return chunk.bytes - end >= bytes ? std::optional(end) : std::nullopt;
 }
 
+// Returns pages at an address that tells nothing of when they were asked for, as a card's do. The
+// sequence is the same in every run.
+void* new_pages(std::size_t bytes) {
+  constexpr std::uintptr_t kFirst = 0x600000000000, kApart = std::uintptr_t{1} << 21;
+  static std::minstd_rand random;
+  void* const pages =
+      mmap(reinterpret_cast<void*>(kFirst + random() % (1u << 20) * kApart), bytes,
+           PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  return pages;
+}
+
 void* new_block(Blocks& blocks, std::size_t bytes) {
-  if (options().protect && &blocks != &memory().pinned) {
-    void* pages = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    poison_pages(static_cast<std::byte*>(pages), whole_pages(bytes));
-    blocks[static_cast<std::byte*>(pages)] = bytes;
+  if (&blocks != &memory().pinned) {
+    auto* const pages = static_cast<std::byte*>(new_pages(whole_pages(bytes)));
+    poison_pages(pages, whole_pages(bytes));
+    blocks[pages] = bytes;
     return pages;
   }
   void* address = ::operator new (bytes, std::align_val_t{kDeviceAlignment});
@@ -108,13 +120,15 @@ void* new_block(Blocks& blocks, std::size_t bytes) {
 
 // Returns false if there is no such block.
 bool delete_block(Blocks& blocks, void* address) {
-  if (blocks.erase(static_cast<std::byte*>(address)) == 0) return false;
-  memory().opened.erase(static_cast<std::byte*>(address));
-  if (const auto pages = memory().closed.extract(static_cast<std::byte*>(address))) {
-    munmap(address, pages.mapped());
+  const auto block = blocks.extract(static_cast<std::byte*>(address));
+  if (!block) return false;
+  if (&blocks == &memory().pinned) {
+    ::operator delete (address, std::align_val_t{kDeviceAlignment});
     return true;
   }
-  ::operator delete (address, std::align_val_t{kDeviceAlignment});
+  memory().opened.erase(block.key());
+  memory().closed.erase(block.key());
+  munmap(address, whole_pages(block.mapped()));
   return true;
 }
 
