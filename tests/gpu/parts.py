@@ -286,7 +286,7 @@ def bits(card):
     for model, batch in card.networks.same_bits:
         answer, outcome = card.json(
             "compare", *card.network(model, batch), "--steps", "6", "--device", "cuda",
-            "--allocators", "planned,cuda-async,best-fit-pool,caching,exact-pool,bfc,network-wise",
+            "--deterministic", "--allocators", "planned,cuda-async,best-fit-pool,caching,exact-pool,bfc,network-wise",
             log=f"bits.{model}")
         runs = (answer or {}).get("allocators", {})
         computed = {(tuple(run.get("losses", [])), run.get("parameters_sha256"),
@@ -319,8 +319,10 @@ def graph(card):
         if failed:
             card.why(f"{model} by {failed[0]}", runs[failed[0]][1])
         else:
+            ms = [1e3 * run[0].get("step_seconds_median", math.nan) for run in runs.values()]
             card.tell(f"  {model}: {'the same bits' if same else 'other bits'}, the last step "
-                      f"launched {launches.get('graphs', 0)} graphs and {launches.get('ops', 0)} ops")
+                      f"launched {launches.get('graphs', 0)} graphs and {launches.get('ops', 0)} "
+                      f"ops; {ms[0]:.2f} ms a step by ops, {ms[1]:.2f} ms by graphs")
         good = good and not failed and bool(same) and launches.get("graphs", 0) > 0
     return good
 
