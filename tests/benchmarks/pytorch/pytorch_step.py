@@ -260,28 +260,6 @@ def check_same(model, name, theirs, ours):
     return float(difference)
 
 
-def measure_setting(model, setting, start, ours, arguments):
-    """Returns the figures of a row, or None if PyTorch runs out of memory."""
-    try:
-        theirs = start(setting)
-        difference = check_same(model, " with ".join(setting), theirs, ours)
-        mine, its = take_turns([ours, theirs], arguments.steps, ours.turn)
-    except NoMemory:
-        return None
-    row = {"ours ms": 1e3 * mine[0], "its ms": 1e3 * its[0], "ratio": its[0] / mine[0]}
-    if arguments.device == "cuda":
-        row |= {"ours MiB": ours.reserved_bytes() / 2**20, "its MiB": theirs.reserved_bytes() / 2**20}
-    else:
-        row |= {"its faults": its[1], "system ms": 1e3 * its[2]}
-    theirs.close()
-    return row | {"logits": difference}
-
-
-def settings_of(model, arguments):
-    variants = ["eager"] if model == "seq2seq" else arguments.variants
-    return [(variant, allocator) for variant in variants for allocator in arguments.allocators]
-
-
 def cell(name, value):
     width = 9 if name == "logits" else 11
     if value is None:
@@ -301,28 +279,67 @@ def fastest_text(model, rows):
     return text
 
 
-def measure(model, batch, arguments):
-    """Prints the rows of a network and returns them by setting. Raises Ended."""
-    ours = our_side(model, batch, arguments)
-    rows, settings = {}, settings_of(model, arguments)
+class Contest:
+    """Our side and PyTorch's settings with one network. A side is started when it is first asked
+    for."""
 
-    @functools.cache
-    def start(setting):
-        return their_side(model, *setting, ours, arguments)
+    def __init__(self, model, batch, arguments):
+        self.model, self.arguments = model, arguments
+        self.ours, self.sides = our_side(model, batch, arguments), {}
 
-    if arguments.device == "cuda":
-        for setting in settings:  # which then import PyTorch at the same time; they do not run yet
-            start(setting)
-    for variant, allocator in settings:
-        row = measure_setting(model, (variant, allocator), start, ours, arguments)
-        if not rows:
-            arguments.columns(row)
-        print(f"{model:18}{ours.header[0]:>6}  {variant:14}{allocator:>10}" +
-              ("".join(cell(*pair) for pair in row.items()) if row else "  does not fit"), flush=True)
-        if row:
-            rows[variant, allocator] = row
-    ours.close()
-    return rows
+    def side(self, setting):
+        if setting not in self.sides:
+            self.sides[setting] = their_side(self.model, *setting, self.ours, self.arguments)
+        return self.sides[setting]
+
+    def settings(self):
+        variants = ["eager"] if self.model == "seq2seq" else self.arguments.variants
+        return [(variant, allocator) for variant in variants
+                for allocator in self.arguments.allocators]
+
+    def row(self, setting):
+        """Returns the figures of a row, or None if PyTorch runs out of memory."""
+        try:
+            theirs = self.side(setting)
+            difference = check_same(self.model, " with ".join(setting), theirs, self.ours)
+            mine, its = take_turns([self.ours, theirs], self.arguments.steps, self.ours.turn)
+        except NoMemory:
+            return None
+        row = {"ours ms": 1e3 * mine[0], "its ms": 1e3 * its[0], "ratio": its[0] / mine[0]}
+        if self.arguments.device == "cuda":
+            row |= {"ours MiB": self.ours.reserved_bytes() / 2**20,
+                    "its MiB": theirs.reserved_bytes() / 2**20}
+        else:
+            row |= {"its faults": its[1], "system ms": 1e3 * its[2]}
+        theirs.close()
+        return row | {"logits": difference}
+
+    def measure(self):
+        """Prints the rows of the network and returns them by setting. Raises Ended."""
+        rows = {}
+        for variant, allocator in self.settings():
+            row = self.row((variant, allocator))
+            if not rows:
+                self.arguments.columns(row)
+            print(f"{self.model:18}{self.ours.header[0]:>6}  {variant:14}{allocator:>10}" +
+                  ("".join(cell(*pair) for pair in row.items()) if row else "  does not fit"),
+                  flush=True)
+            if row:
+                rows[variant, allocator] = row
+        self.ours.close()
+        return rows
+
+
+def start_early(contests):
+    """On a rented card seconds count: all sides load their libraries at the same time and then wait
+    for their turns. Those that compile would take the processor from the others."""
+    for contest in contests:
+        for setting in contest.settings():
+            try:
+                if setting[0] != "torch.compile":
+                    contest.side(setting)
+            except Ended:
+                break  # ours, as measure() will find
 
 
 def program_of_logits(arguments):
@@ -394,17 +411,21 @@ def main():
 
     arguments.columns = print_columns
     fastest, failed = [], False
-    for model in arguments.models:
-        for batch in arguments.batches.split(","):
-            try:
-                rows = measure(model, int(batch), arguments)
-            except Ended:
-                print(f"{model:18}{batch if batch != '0' else '':>6}  ours failed", flush=True)
-                failed = True
-                continue
-            if rows:
-                print(fastest_text(model, rows), flush=True)
-                fastest.append(min(row["ratio"] for row in rows.values()))
+    contests = ((model, batch, Contest(model, int(batch), arguments))
+                for model in arguments.models for batch in arguments.batches.split(","))
+    if arguments.device == "cuda":
+        contests = list(contests)
+        start_early([contest for *_, contest in contests])
+    for model, batch, contest in contests:
+        try:
+            rows = contest.measure()
+        except Ended:
+            print(f"{model:18}{batch if batch != '0' else '':>6}  ours failed", flush=True)
+            failed = True
+            continue
+        if rows:
+            print(fastest_text(model, rows), flush=True)
+            fastest.append(min(row["ratio"] for row in rows.values()))
     if fastest:
         print(f"average ratio to the fastest: {statistics.mean(fastest):.2f}")
     return int(failed)
