@@ -119,6 +119,11 @@ EngineChoices cpu_choices(const Json& file, const Reader& reader) {
 
 std::string EngineChoices::card_name() const { return card.empty() ? "the CPU" : name_of(card); }
 
+std::int64_t EngineChoices::multiprocessors() const {
+  constexpr std::int64_t kOfH100 = 132;
+  return card.empty() ? kOfH100 : read_json(card).value("multiProcessorCount", kOfH100);
+}
+
 std::string EngineChoices::to_json() const {
   if (card.empty()) return to_json_of_cpu(*this);
   Json choices = Json::object();
@@ -164,10 +169,12 @@ std::string TimedEngines::str() const {
                            : "failed",
         k == chosen ? " chosen" : "", failure.empty() ? "" : " " + failure);
   }
-  if (refused_bytes > 0) {
-    lines += fmt::format("not timed: {}: the device refused {} bytes\n", problem, refused_bytes);
-  }
-  return lines;
+  return refused_bytes == 0 ? lines : lines + refusal() + "\n";
+}
+
+std::string TimedEngines::refusal() const {
+  if (refused_bytes == 0) return {};
+  return fmt::format("not timed: {}: the device refused {} bytes", problem, refused_bytes);
 }
 
 void require_same_card(const EngineChoices& plan, const std::string& card, std::int64_t cudnn) {

@@ -35,6 +35,8 @@ struct EngineChoices {
 
   // "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)", or "the CPU".
   std::string card_name() const;
+  // Of the card; those of an H100 if none is described.
+  std::int64_t multiprocessors() const;
 
   std::string to_json() const;
   // Throws std::runtime_error with the file (`where`) and the member that is missing or has the
@@ -58,6 +60,8 @@ struct TimedEngines {
   // seconds=1.234e-05 chosen". Without seconds it says seconds=failed, with the reason at the end,
   // or seconds=not-timed. Another line says how much the device refused: "not timed: PROBLEM: …".
   std::string str() const;
+  // That line's text; empty if nothing was refused.
+  std::string refusal() const;
 };
 
 // Throws std::runtime_error that names both if `plan` was made for another card than `card`

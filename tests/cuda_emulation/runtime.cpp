@@ -301,7 +301,9 @@ using cuda_emulation::stream_of;
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const int capability = options().compute_capability;
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
+  *value = attribute == cudaDevAttrMultiProcessorCount      ? 132  // as an H100
+           : attribute == cudaDevAttrComputeCapabilityMajor ? capability / 10
+                                                            : capability % 10;
   return health();
 }
 
