@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,8 +73,46 @@ TEST_F(CudaDryRun, ForeseesEachRequestOfImages) {
 
 TEST_F(CudaDryRun, ForeseesEachRequestWithEveryOption) {
   expect_foreseen({"--model", "lenet", "--batch-size", "4", "--device", "cuda", "--deterministic",
-                   "--prefetch", "--fused-update", "--recompute", "4", "--workspace", "1MiB"},
+                   "--no-prefetch", "--fused-update", "--recompute", "4", "--workspace", "1MiB"},
                   {"--data", folder_.path()}, {"--classes", "3", "--channels", "1"}, "run");
+}
+
+// A device of one byte less than the step, one more batch and its warm-up need.
+TEST_F(CudaDryRun, ForeseesThatARunLeavesOutPrefetching) {
+  const Words lenet = {"--model", "lenet", "--batch-size", "4", "--device", "cuda"};
+  Words training = lenet;
+  training.insert(training.begin(), "train");
+  training.insert(training.end(), {"--data", folder_.path(), "--steps", "3", "--output"});
+  const auto trained = [&](const std::string& run, const Words& more) {
+    Words words = training;
+    words.push_back(path(run));
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words);
+  };
+  const auto foreseen = [&](const Words& more) {
+    Words words = lenet;
+    words.insert(words.begin(), "dry-run");
+    words.insert(words.end(),
+                 {"--classes", "3", "--channels", "1", "--allocators", "best-fit-pool,planned",
+                  "--json", "--engines", path("endless") + "/engines.json"});
+    words.insert(words.end(), more.begin(), more.end());
+    return skyline_program(words).json();
+  };
+  const std::string left_out = "no room for one more batch";
+  const Outcome endless = trained("endless", {});
+  ASSERT_EQ(endless.exit_code, 0) << endless.messages;
+  EXPECT_EQ(endless.messages.find(left_out), std::string::npos);
+  const nlohmann::json with = foreseen({})["allocators"];
+  const nlohmann::json without = foreseen({"--no-prefetch"})["allocators"];
+  EXPECT_GT(with["planned"]["peak_reserved"], without["planned"]["peak_reserved"]);
+  const auto least = std::max(with["planned"]["peak_reserved"].get<std::uint64_t>(),
+                              with["best-fit-pool"]["peak_reserved"].get<std::uint64_t>());
+  const std::string capacity = std::to_string(least - 1);
+  const Outcome tight = trained("tight", {"--capacity", capacity});
+  EXPECT_EQ(tight.exit_code, 0) << tight.messages;
+  EXPECT_NE(tight.messages.find(left_out), std::string::npos) << tight.messages;
+  EXPECT_EQ(foreseen({"--device-memory", capacity})["allocators"]["planned"]["peak_reserved"],
+            without["planned"]["peak_reserved"]);
 }
 
 // Sentences of one length, because a dry run has no others. The text has no convolutions: the card

@@ -73,7 +73,9 @@ DryRunOptions program_of(const DryRunArguments& arguments, const LiveParts& live
   DryRunOptions program = dry_run_options(arguments.model, arguments.step, arguments.infer);
   program.sentence_words = arguments.sentence_words;
   program.batch_size = arguments.batch_size;
-  program.prefetch = arguments.device_options.prefetch;
+  program.prefetch = arguments.device == "cuda" && arguments.device_options.prefetch &&
+                     !arguments.infer && !arguments.has_budget() &&
+                     !translates(arguments.model.model);
   program.emulate.chainer_ops = arguments.as_chainer;
   if (arguments.as_chainer) program.step.in_place = false;
   program.compute = make_compute(arguments.device, arguments.device_options, live, 1, true);

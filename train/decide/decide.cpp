@@ -11,6 +11,7 @@
 
 #include "framework/lanes/step_lanes.h"
 #include "memory/device/cuda_device.h"
+#include "memory/device/devices.h"
 #include "memory/device/out_of_memory.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
@@ -65,6 +66,23 @@ BudgetAnswer chosen_savings(const TrainOptions& options, const StepSeconds& seco
   BudgetAnswer answer = budget->within(*options.step.memory_bytes);
   answer.curve = [budget] { return budget->curve(kShownBudgets); };  // makes no trial
   return answer;
+}
+
+// Batches of images are large. A budget's bytes are for the step.
+bool chosen_prefetch(const TrainOptions& options, StepDecisions tried, StepProbe& probe,
+                     Console& console) {
+  const MemoryOptions& memory = options.memory;
+  if (memory.device != "cuda" || !options.device.prefetch || translates(options) ||
+      options.step.memory_bytes) {
+    return false;
+  }
+  tried.prefetch = true;
+  const DryRunFacts step = probe.dry_step(tried).facts;
+  const std::uint64_t capacity_bytes =
+      memory.capacity_bytes ? *memory.capacity_bytes : make_device(memory.device)->capacity_bytes();
+  if (has_room(memory, step, capacity_bytes)) return true;
+  console.say("no room for one more batch: each crosses to the device when its step begins");
+  return false;
 }
 
 // Decides all but lanes and threads. The backend's workspaces depend on the threads.
@@ -133,7 +151,9 @@ ProfileKey profile_key(const TrainOptions& options, const StepDecisions& decisio
 StepDecisions decide(const TrainOptions& options, std::size_t ranks_here, StepProbe& probe,
                      Console& console) {
   if (options.device.lanes == 0) return fastest_division(options, probe, console);
-  return with_sums_and_savings(options, as_said(options, ranks_here), probe);
+  StepDecisions decisions = with_sums_and_savings(options, as_said(options, ranks_here), probe);
+  decisions.prefetch = chosen_prefetch(options, decisions, probe, console);
+  return decisions;
 }
 
 std::size_t commit_bytes(const MemoryOptions& memory) {
@@ -148,6 +168,11 @@ std::uint64_t reserved_bytes(const MemoryOptions& memory, const DryRunFacts& fac
                      .planner_table = all_planners(),
                      .commit_bytes = commit_bytes(memory)})
       .peak_reserved_bytes;
+}
+
+bool has_room(const MemoryOptions& memory, const DryRunFacts& step, std::uint64_t capacity_bytes) {
+  return reserved_bytes(memory, step, {&step.trace, 1}) <= capacity_bytes &&
+         reserved_bytes(memory, step, {}, kWarmUpAllocator) <= capacity_bytes;
 }
 
 MemoryOptions planned_in_time(MemoryOptions memory, const std::function<PlanNeeds()>& needs_of_run,

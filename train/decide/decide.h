@@ -41,6 +41,7 @@ ProfileKey profile_key(const TrainOptions& options, const StepDecisions& decisio
 //   --lanes auto   lanes and threads, from timed steps on each division of the cores
 //   --ranks        which gradients are summed together, from dry steps that recompute nothing
 //   --memory       what the step recomputes and which engines it takes, from dry steps
+//   prefetch       on a CUDA device with room for one more batch, from a dry step
 //
 // Divisions have the run's threads, if they are given or stored, so that a resumed run keeps its
 // bits; else one lane with the model's default, and lanes that share all cores. `options` are
@@ -55,6 +56,9 @@ std::size_t commit_bytes(const MemoryOptions& memory);
 std::uint64_t reserved_bytes(const MemoryOptions& memory, const DryRunFacts& facts,
                              std::span<const Trace> steps,
                              std::string_view allocator = kPlannedAllocator);
+
+// True if `capacity_bytes` hold the plan of a dry-run step, and its warm-up in the pool.
+bool has_room(const MemoryOptions& memory, const DryRunFacts& step, std::uint64_t capacity_bytes);
 
 // What plans of a run must hold.
 struct PlanNeeds {

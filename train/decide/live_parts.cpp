@@ -83,6 +83,10 @@ std::shared_ptr<Compute> make_compute(const std::string& device, const DeviceOpt
                             .deterministic = options.deterministic,
                             .workspace_bytes = options.workspace_bytes,
                             .measured = measured,
+                            .on_timed =
+                                [warn = live.warn](const TimedEngines& timed) {
+                                  if (warn && timed.refused_bytes > 0) warn(timed.refusal());
+                                },
                             .engines = live.engines.get(),
                             .plan_only = plan_only,
                             .graph = options.graph,
@@ -101,7 +105,7 @@ Context::Options context_options(const TrainOptions& options, const StepDecision
   context.mode = mode;
   context.savings = decisions.savings;
   context.orders = live.orders;
-  context.prefetch = options.device.prefetch;
+  context.prefetch = decisions.prefetch && mode == Mode::kTraining;
   context.seed = static_cast<std::uint64_t>(options.seed);
   return context;
 }

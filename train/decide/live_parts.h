@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,8 @@ struct LiveParts {
   std::shared_ptr<EngineChoices> engines = std::make_shared<EngineChoices>();
   // Shared by runs and dry runs, whose plans must fit each other. Null: in the program's sequence.
   std::shared_ptr<StepOrders> orders = {};
+  // Hears what goes wrong while kernels are made; empty: nobody does.
+  std::function<void(const std::string& line)> warn = {};
 };
 
 // Returns the engine choices of --engines or, where a run goes on, of its file `of_run`, which

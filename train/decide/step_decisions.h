@@ -60,6 +60,7 @@ struct StepDecisions {
   std::int64_t threads = 1;  // of an op
   int warmup_steps = 1;      // on the pool before the switch to the plan
   SumBuckets buckets = {};   // of gradients that ranks sum together; null: one bucket
+  bool prefetch = false;     // a step's inputs cross during the step before
   Savings savings = {};      // of the step within its budget
   EngineNames engines = {};  // smaller ones than the rule's, within the budget
   std::optional<BudgetAnswer> budget = {};  // why, for reports; empty without a budget

@@ -81,6 +81,7 @@ class ImageWorkload final : public Workload {
                      .batch_size = static_cast<std::size_t>(options.batch_size),
                      .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
     live_.orders = context_options(options.step).orders;
+    live_.warn = [&console](const std::string& line) { console.warn(line); };
     // Checks the batch size before a run folder is made.
     const Loader loader(*data_.train,
                         {.batch_size = run_options_.batch_size,
@@ -124,9 +125,13 @@ class ImageWorkload final : public Workload {
   }
   StepTrial dry_step(const StepDecisions& decisions) override {
     const Mode mode = Mode::kTraining;
-    if (!trial_ || trial_->made_for.buckets != decisions.buckets) {
+    if (!trial_ || trial_->made_for.buckets != decisions.buckets ||
+        trial_->made_for.prefetch != decisions.prefetch) {
       LiveParts live = live_;
-      live.engines = std::make_shared<EngineChoices>(*live_.engines);
+      // No trial takes other engines on a CUDA device, where choosing them takes time.
+      if (options_.memory.device == "cpu") {
+        live.engines = std::make_shared<EngineChoices>(*live_.engines);
+      }
       DryRun run = dry_run(decisions, live, mode);
       trial_.emplace(decisions, live, TriedEngines(live.engines), std::move(run));
     }
@@ -145,6 +150,7 @@ class ImageWorkload final : public Workload {
   // The engines of a budget are entered once, so that they are saved with the others.
   std::unique_ptr<ModelRun> on(const StepDecisions& decisions, const MemoryOptions& given,
                                Mode mode, const MemoryWatch& watch) override {
+    trial_.reset();  // the run needs its memory
     TriedEngines(live_.engines).choose(decisions.engines);
     MemoryOptions memory = planned_in_time(
         given, [&] { return needs(decisions, mode); }, console_);

@@ -9,7 +9,7 @@ namespace skyline {
 namespace {
 
 constexpr const char* kCudaOnly =
-    "--prefetch, --tf32, --deterministic and --graph need --device cuda";
+    "--no-prefetch, --tf32, --deterministic and --graph need --device cuda";
 
 }  // namespace
 
@@ -52,9 +52,11 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
   list.add("--deterministic", flag(options.deterministic),
            "CUDA: the same bits in every run, at some cost in speed", kMayBeAbsent)
       .needs({"--device cuda"}, kCudaOnly);
-  list.add("--prefetch", flag(options.prefetch),
-           "CUDA: copy the next batch to the device during a step, into memory of its own",
-           kImagesOnly | kMayBeAbsent)
+  list.add("--no-prefetch", negated_flag(options.prefetch),
+           "CUDA: copy each batch when its step begins (default: during the step before, into "
+           "memory "
+           "of its own, where the device has room for one more batch, without --memory)",
+           kImagesOnly | kNeutral | kMayBeAbsent)
       .needs({"--device cuda"}, kCudaOnly);
   list.add("--graph", flag(options.graph),
            "CUDA: capture the ops of a step once and launch them together from then on",

@@ -15,8 +15,8 @@ inline constexpr std::string_view kEnginesFile = "engines.json";
 struct DeviceOptions {
   bool tf32 = false;
   bool deterministic = false;
-  bool graph = false;     // launch ops that return unchanged as CUDA graphs
-  bool prefetch = false;  // copy a step's inputs while the previous step runs
+  bool graph = false;    // launch ops that return unchanged as CUDA graphs
+  bool prefetch = true;  // copy a step's inputs while the previous step runs; see decide()
   std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
   std::int64_t lanes = 1;                        // of the CPU, see --lanes; 0: to be measured
   // A file of engine choices to start from; or "measured"; on the CPU also "direct" or "fitting";
@@ -34,7 +34,7 @@ bool fits_engines(const DeviceOptions& options);
 
 // --device: cpu or cuda. `help` says what the command does there.
 void add_device_option(OptionList& list, std::string& device, const std::string& help);
-// --tf32, --deterministic, --prefetch, --graph, --workspace and --engines.
+// --tf32, --deterministic, --no-prefetch, --graph, --workspace and --engines.
 void add_device_options(OptionList& list, DeviceOptions& options);
 
 // --threads and --lanes. No bit of a result depends on lanes.

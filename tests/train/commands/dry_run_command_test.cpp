@@ -141,7 +141,7 @@ TEST(DryRunCommandTest, ACardThatNothingDescribesIsRefused) {
   const Outcome outcome = dry_run_of({"--device", "cuda"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.messages.find("--engines"), std::string::npos) << outcome.messages;
-  EXPECT_EQ(dry_run_of({"--prefetch"}).exit_code, 2) << "without --device cuda";
+  EXPECT_EQ(dry_run_of({"--no-prefetch"}).exit_code, 2) << "without --device cuda";
 }
 
 TEST(DryRunCommandTest, CapacityIsAnotherNameOfDeviceMemory) {

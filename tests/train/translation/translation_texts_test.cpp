@@ -88,8 +88,8 @@ TEST_F(TranslationTexts, WithoutPartnerAreNamed) {
   refused({"--source", a, "--targt", c}, "did you mean '--target'", 2);
   refused({"--source", a, "--target", c, "--insize", "32"},
           "--insize is for models that read images, got --model seq2seq", 2);
-  refused({"--source", a, "--target", c, "--prefetch"}, "--prefetch is for models that read images",
-          2);
+  refused({"--source", a, "--target", c, "--no-prefetch"},
+          "--no-prefetch is for models that read images", 2);
   refused({"--source", a, "--target", c, "--fused-update", "--clip", "5"}, "give --clip 0", 2);
   const Outcome lenet =
       skyline_program({"train", "--model", "lenet", "--source", a, "--target", c});

@@ -9,6 +9,7 @@
 #include "memory/replay/live_bytes.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/usage_error.h"
+#include "train/decide/decide.h"
 #include "train/decide/program_graph.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
@@ -131,6 +132,13 @@ void add_budget(DryRunResult& answer) {
   answer.budget = budget.within(*bytes);
   question.program.savings = answer.budget->savings;
   question.engines->choose(answer.budget->engines);
+}
+
+// As decide() does. Without a given memory, the device has room.
+bool has_room_to_prefetch(const DryRunRequest& question, const DryRunFacts& step) {
+  return !question.program.prefetch || !question.device_memory_bytes ||
+         has_room({.device = "cuda", .planner = question.planner}, step,
+                  *question.device_memory_bytes);
 }
 
 // --- Figures ---
@@ -282,8 +290,15 @@ DryRunResult answer(const DryRunRequest& asked) {
   const DryRunRequest& question = answer.question;
   add_budget(answer);
   DryRun program = make_dry_run(question.program);
-  answer.facts =
-      program.foresee(question.program.batch_size, question.program.mode, DryRun::Graph::kOn);
+  const auto foreseen = [&] {
+    return program.foresee(question.program.batch_size, question.program.mode, DryRun::Graph::kOn);
+  };
+  answer.facts = foreseen();
+  if (!has_room_to_prefetch(question, answer.facts)) {
+    answer.question.program.prefetch = false;
+    program = make_dry_run(question.program);
+    answer.facts = foreseen();
+  }
   answer.program_step = in_program_sequence(answer.facts.step.graph, answer.facts.program_numbers);
   answer.plan = plan(answer.facts.trace, question.planner, {}, all_planners());
   answer.order = order_of(answer);

@@ -98,8 +98,9 @@ class Search {
 
 }  // namespace
 
-LargestBatches largest_batches(const DryRunOptions& options, std::uint64_t capacity_bytes,
+LargestBatches largest_batches(DryRunOptions options, std::uint64_t capacity_bytes,
                                const std::vector<ReplayChoice>& choices) {
+  options.prefetch = false;
   Search search(options, capacity_bytes);
   LargestBatches found{.ceiling = search.ceiling()};
   found.at_limit = found.ceiling == kMostImages;

@@ -42,8 +42,9 @@ std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t gue
 
 // Replays dry runs of real steps through the allocators on a device of `capacity_bytes`, including
 // fragmentation and flushes. Guesses extrapolate memory linearly; each answer is a size that
-// fitted, and the next larger size did not. Ignores `options.batch_size`. Throws ShapeError.
-LargestBatches largest_batches(const DryRunOptions& options, std::uint64_t capacity_bytes,
+// fitted, and the next larger size did not. Ignores `options.batch_size` and `options.prefetch`:
+// the largest batch has no room for another. Throws ShapeError.
+LargestBatches largest_batches(DryRunOptions options, std::uint64_t capacity_bytes,
                                const std::vector<ReplayChoice>& choices);
 
 }  // namespace skyline
