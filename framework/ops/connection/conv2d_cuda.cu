@@ -193,8 +193,13 @@ struct Finish {
     return bias == nullptr ? vector_of<kWidth>(0) : load<kWidth>(bias + channel);
   }
   template <int kWidth>
-  __device__ void write(const Vector<float, kWidth>& biases, std::int64_t element) const {
-    auto values = load<kWidth>(y + element);
+  __device__ Loaded<1, kWidth> read(std::int64_t element) const {
+    return {load<kWidth>(y + element)};
+  }
+  template <int kWidth>
+  __device__ void write(const Vector<float, kWidth>& biases, std::int64_t element,
+                        const Loaded<1, kWidth>& unit) const {
+    auto values = unit.of[0];
     for (int k = 0; k < kWidth; ++k) {
       const float sum = values.at[k] + biases.at[k];
       values.at[k] = relu ? ReluFunction{}(sum) : sum;

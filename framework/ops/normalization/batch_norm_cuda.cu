@@ -16,21 +16,19 @@ struct Pair {
 };
 
 // terms.prepare<kWidth>(channel) returns what terms.add needs for these channels; terms.add(…) adds
-// an element's terms to its channels' sums. A block writes parts[chunk * channels + channel].
+// the terms of what terms.read<kWidth>(element) returned to its channels' sums. A block writes
+// parts[chunk * channels + channel].
 template <int kWidth, typename Terms>
-__global__ void channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts) {
-  const std::int64_t channel = tiles.channel();
+__global__ void __launch_bounds__(kThreads, ChannelTiles::kBlocksAtOnce)
+    channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts) {
+  const int channel = tiles.channel();
   const bool inside = channel < tiles.channels;
   float sums[2 * kWidth] = {};
   if (inside) {
     const auto prepared = terms.template prepare<kWidth>(channel);
-    const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
-    const std::int64_t last = begin + tiles.chunk_rows;
-    const std::int64_t end = last < tiles.rows ? last : tiles.rows;
-#pragma unroll 4
-    for (std::int64_t row = begin + threadIdx.y; row < end; row += tiles.lines) {
-      terms.add(prepared, row * tiles.channels + channel, sums);
-    }
+    for_each_unit(
+        tiles, channel, [&](std::int64_t element) { return terms.template read<kWidth>(element); },
+        [&](std::int64_t, const auto& unit) { terms.add(prepared, unit, sums); });
   }
   add_lines(sums);
   if (!inside || threadIdx.y != 0) return;
@@ -131,11 +129,14 @@ struct StatisticsTerms {
     return load<kWidth>(x + channel);
   }
   template <int kWidth>
-  __device__ void add(const Vector<float, kWidth>& pivot, std::int64_t element,
+  __device__ Loaded<1, kWidth> read(std::int64_t element) const {
+    return {load<kWidth>(x + element)};
+  }
+  template <int kWidth>
+  __device__ void add(const Vector<float, kWidth>& pivot, const Loaded<1, kWidth>& unit,
                       float (&sums)[2 * kWidth]) const {
-    const auto values = load<kWidth>(x + element);
     for (int k = 0; k < kWidth; ++k) {
-      const float difference = values.at[k] - pivot.at[k];
+      const float difference = unit.of[0].at[k] - pivot.at[k];
       sums[k] += difference;
       sums[kWidth + k] += difference * difference;
     }
@@ -184,9 +185,13 @@ struct NormalizeFunction {
     return normalization.prepare<kWidth>(channel);
   }
   template <int kWidth>
-  __device__ void write(const Normalization::Channels<kWidth>& channels,
-                        std::int64_t element) const {
-    auto values = load<kWidth>(x + element);
+  __device__ Loaded<1, kWidth> read(std::int64_t element) const {
+    return {load<kWidth>(x + element)};
+  }
+  template <int kWidth>
+  __device__ void write(const Normalization::Channels<kWidth>& channels, std::int64_t element,
+                        const Loaded<1, kWidth>& unit) const {
+    auto values = unit.of[0];
     for (int k = 0; k < kWidth; ++k) {
       const float normalized = channels.y(values.at[k] - channels.mean.at[k], k);
       values.at[k] = params.relu ? LimitedReluFunction{params.relu_limit}(normalized) : normalized;
@@ -202,16 +207,19 @@ struct PassedGradient {
   const float *x, *gradient;
   BatchNormParams params;
 
+  template <int kWidth>
+  __device__ Loaded<2, kWidth> read(std::int64_t element) const {
+    return {load<kWidth>(x + element), load<kWidth>(gradient + element)};
+  }
   // Calls body(k, gradient, x - mean) for the unit's elements.
   template <int kWidth, typename Body>
-  __device__ void each(const Normalization::Channels<kWidth>& channels, std::int64_t element,
-                       const Body& body) const {
-    const auto values = load<kWidth>(x + element), gradients = load<kWidth>(gradient + element);
+  __device__ void each(const Normalization::Channels<kWidth>& channels,
+                       const Loaded<2, kWidth>& unit, const Body& body) const {
     for (int k = 0; k < kWidth; ++k) {
-      const float difference = values.at[k] - channels.mean.at[k];
+      const float difference = unit.of[0].at[k] - channels.mean.at[k];
       const float y = channels.y(difference, k);
       const bool passed = !params.relu || (y > 0 && y < params.relu_limit);
-      body(k, passed ? gradients.at[k] : 0.0f, difference);
+      body(k, passed ? unit.of[1].at[k] : 0.0f, difference);
     }
   }
 };
@@ -224,9 +232,13 @@ struct GradientTerms {
     return passed.normalization.prepare<kWidth>(channel);
   }
   template <int kWidth>
-  __device__ void add(const Normalization::Channels<kWidth>& channels, std::int64_t element,
-                      float (&sums)[2 * kWidth]) const {
-    passed.each(channels, element, [&sums](int k, float g, float difference) {
+  __device__ Loaded<2, kWidth> read(std::int64_t element) const {
+    return passed.read<kWidth>(element);
+  }
+  template <int kWidth>
+  __device__ void add(const Normalization::Channels<kWidth>& channels,
+                      const Loaded<2, kWidth>& unit, float (&sums)[2 * kWidth]) const {
+    passed.each(channels, unit, [&sums](int k, float g, float difference) {
       sums[k] += g;
       sums[kWidth + k] += g * difference;
     });
@@ -266,9 +278,14 @@ struct GradientFunction {
             load<kWidth>(mean_gradient + channel)};
   }
   template <int kWidth>
-  __device__ void write(const Channels<kWidth>& channels, std::int64_t element) const {
+  __device__ Loaded<2, kWidth> read(std::int64_t element) const {
+    return passed.read<kWidth>(element);
+  }
+  template <int kWidth>
+  __device__ void write(const Channels<kWidth>& channels, std::int64_t element,
+                        const Loaded<2, kWidth>& unit) const {
     Vector<float, kWidth> result;
-    passed.each(channels.normalization, element, [&](int k, float g, float difference) {
+    passed.each(channels.normalization, unit, [&](int k, float g, float difference) {
       const float centred = g - channels.mean_gradient.at[k];
       result.at[k] =
           channels.normalization.scale.at[k] * (channels.slope.at[k] * difference + centred);
@@ -278,10 +295,14 @@ struct GradientFunction {
 };
 
 // The gradient of a normalization by given values: that of y, scaled where a relu passed y.
+template <bool kRelu>
 struct ScaledGradientFunction {
-  const float *gamma, *variance, *gradient, *y;  // y is null without relu
+  const float *gamma, *variance, *gradient, *y;
   BatchNormParams params;
   float* grad_x;
+
+  template <int kWidth>
+  using Unit = Loaded<kRelu ? 2 : 1, kWidth>;
 
   template <int kWidth>
   __device__ Vector<float, kWidth> prepare(std::int64_t channel) const {
@@ -293,11 +314,18 @@ struct ScaledGradientFunction {
     return scale;
   }
   template <int kWidth>
-  __device__ void write(const Vector<float, kWidth>& scale, std::int64_t element) const {
-    auto result = load<kWidth>(gradient + element);
-    const auto values = y == nullptr ? result : load<kWidth>(y + element);
+  __device__ Unit<kWidth> read(std::int64_t element) const {
+    Unit<kWidth> unit{load<kWidth>(gradient + element)};
+    if constexpr (kRelu) unit.of[1] = load<kWidth>(y + element);
+    return unit;
+  }
+  template <int kWidth>
+  __device__ void write(const Vector<float, kWidth>& scale, std::int64_t element,
+                        const Unit<kWidth>& unit) const {
+    auto result = unit.of[0];
     for (int k = 0; k < kWidth; ++k) {
-      const bool passed = y == nullptr || (values.at[k] > 0 && values.at[k] < params.relu_limit);
+      const float value = unit.of[kRelu ? 1 : 0].at[k];
+      const bool passed = !kRelu || (value > 0 && value < params.relu_limit);
       result.at[k] = passed ? scale.at[k] * result.at[k] : 0.0f;
     }
     store(grad_x + element, result);
@@ -344,10 +372,13 @@ std::unique_ptr<Kernel> make_batch_norm_inference_grad_cuda(CudaCompute& compute
                                                             const BatchNormProblem& problem) {
   const ChannelKernels kernels(compute, problem.x);
   return make_kernel([problem, kernels](const KernelArguments& arguments) {
-    kernels.for_each_element(ScaledGradientFunction{
-        arguments.input<float>(0), arguments.input<float>(1), arguments.input<float>(2),
-        problem.params.relu ? arguments.input<float>(3) : nullptr, problem.params,
-        arguments.output<float>(0)});
+    const auto run = [&](auto relu, const float* y) {
+      kernels.for_each_element(ScaledGradientFunction<relu>{
+          arguments.input<float>(0), arguments.input<float>(1), arguments.input<float>(2), y,
+          problem.params, arguments.output<float>(0)});
+    };
+    if (problem.params.relu) return run(std::true_type{}, arguments.input<float>(3));
+    run(std::false_type{}, nullptr);
   });
 }
 

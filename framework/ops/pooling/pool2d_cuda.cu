@@ -185,7 +185,7 @@ struct AveragePoolGradBody {
 template <int kWidth>
 __global__ void average_images_kernel(ChannelTiles tiles, std::int64_t images, const float* x,
                                       float* y) {
-  const std::int64_t channel = tiles.channel();
+  const int channel = tiles.channel();
   const bool inside = channel < tiles.channels;
   for (std::int64_t n = blockIdx.y; n < images; n += gridDim.y) {
     auto sum = vector_of<kWidth>(0);

@@ -9,18 +9,16 @@ namespace {
 template <int kWidth>
 __global__ void column_sums_kernel(ChannelTiles tiles, const float* values, float* sums,
                                    float* copy) {
-  const std::int64_t column = tiles.channel();
+  const int column = tiles.channel();
   const bool works = column < tiles.channels;
-  const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
-  const std::int64_t end =
-      begin + tiles.chunk_rows < tiles.rows ? begin + tiles.chunk_rows : tiles.rows;
   auto total = vector_of<kWidth>(0);
   if (works) {
-#pragma unroll 8  // with fewer loads in flight, columns that are not in fours are slow
-    for (std::int64_t row = begin + threadIdx.y; row < end; row += tiles.lines) {
-      const auto more = load<kWidth>(values + row * tiles.channels + column);
-      for (int k = 0; k < kWidth; ++k) total.at[k] += more.at[k];
-    }
+    for_each_unit<false, kWidth == 1 ? 8 : 4>(  // a float alone is a quarter of the bytes
+        tiles, column,
+        [&](std::int64_t element) { return Loaded<1, kWidth>{load<kWidth>(values + element)}; },
+        [&](std::int64_t, const Loaded<1, kWidth>& unit) {
+          for (int k = 0; k < kWidth; ++k) total.at[k] += unit.of[0].at[k];
+        });
   }
   add_lines(total.at);
   if (threadIdx.y != 0 || !works) return;

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "framework/kernel.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/vectors_cuda.h"
 #include "framework/shape.h"
-
-// For CUDA sources only.
 
 // For CUDA sources only.
 
@@ -84,42 +83,77 @@ struct ChannelTiles {
         std::clamp<std::int64_t>((rows + least_rows - 1) / least_rows, 1, most_chunks);
     chunk_rows = (rows + wanted - 1) / wanted;
     chunks = static_cast<unsigned>((rows + chunk_rows - 1) / chunk_rows);
+    stride = lines * channels;
   }
 
   dim3 grid() const { return dim3(tiles, chunks); }
   dim3 block() const { return dim3(lanes, lines); }
   // Returns this thread's first channel; beyond the last for threads without work.
-  __device__ std::int64_t channel() const {
-    return (static_cast<std::int64_t>(blockIdx.x) * lanes + threadIdx.x) * width;
+  __device__ int channel() const {
+    return static_cast<int>(blockIdx.x * lanes + threadIdx.x) * width;
   }
 
-  // Reads 1 KiB of a row at a time. Batch normalization's gradient takes 48 registers a thread
-  // (nvcc 13.0 for 9.0), so each of the 132 multiprocessors of an H100 or H200 runs 5 blocks: 660
-  // at once, and more would run alone in a second turn.
+  // Reads 1 KiB of a row at a time. With 48 registers a thread, each of the 132 multiprocessors of
+  // an H100 or H200 runs 5 blocks: 660 at once, and more would run alone in a second turn.
   static constexpr std::int64_t kMostLanes = 64, kEnoughBlocks = 640, kLeastRowsOfLine = 4;
+  static constexpr int kBlocksAtOnce = 5;  // the compiler keeps to the registers that allow so many
 
   std::int64_t rows, channels;
   int width;
   unsigned tiles, lanes, lines;
   std::int64_t chunk_rows;
+  std::int64_t stride;  // elements between two rows of a line
   unsigned chunks;
 };
 
-// Calls function.write(prepared, element) for every unit of elements, with what
-// function.prepare<kWidth>(channel) returns for its channels. Starts at the last row, because what
-// was read last may still be in the cache.
+// What a thread reads of one unit of elements: a vector of each of kCount operands.
+template <int kCount, int kWidth>
+struct Loaded {
+  Vector<float, kWidth> of[kCount];
+};
+
+// Calls use(element, read(element)) for this thread's units of a channel, from the first row or
+// from the last. At least kLoads loads are on their way at a time: with one, too few bytes are to
+// keep an H100's memory busy. So `use` may write only what it was given to read.
+template <bool kFromLast = false, int kLoads = 4, typename Read, typename Use>
+__device__ void for_each_unit(const ChannelTiles& tiles, int channel, const Read& read,
+                              const Use& use) {
+  const std::int64_t begin = blockIdx.y * tiles.chunk_rows, last = begin + tiles.chunk_rows;
+  const std::int64_t end = last < tiles.rows ? last : tiles.rows;
+  const std::int64_t first = kFromLast ? end - 1 - threadIdx.y : begin + threadIdx.y;
+  // Registers are few: rows of a block fit into 32 bits, and sums read their step from constants.
+  const int lines = static_cast<int>(tiles.lines);
+  const std::int64_t step = kFromLast ? tiles.channels * -lines : tiles.stride;
+  int left = static_cast<int>(end - begin) - static_cast<int>(threadIdx.y);
+  std::int64_t element = first * tiles.channels + channel;
+
+  using Unit = decltype(read(element));
+  constexpr int kOperands = std::extent_v<decltype(Unit::of)>;
+  constexpr int kRows = (kLoads + kOperands - 1) / kOperands;
+  for (; left > 0; left -= kRows * lines) {
+    Unit units[kRows];
+    for (int k = 0; k < kRows; ++k) {
+      if (k == 0 || k * lines < left) units[k] = read(element + k * step);
+    }
+    for (int k = 0; k < kRows; ++k) {
+      if (k == 0 || k * lines < left) use(element + k * step, units[k]);
+    }
+    element += kRows * step;
+  }
+}
+
+// Calls function.write(prepared, element, function.read<kWidth>(element)) for every unit of
+// elements, with what function.prepare<kWidth>(channel) returns for its channels. Starts at the
+// last row, because what was read last may still be in the cache.
 template <int kWidth, typename Function>
-__global__ void for_each_element_kernel(ChannelTiles tiles, Function function) {
-  const std::int64_t channel = tiles.channel();
+__global__ void __launch_bounds__(kThreads, ChannelTiles::kBlocksAtOnce)
+    for_each_element_kernel(ChannelTiles tiles, Function function) {
+  const int channel = tiles.channel();
   if (channel >= tiles.channels) return;
   const auto prepared = function.template prepare<kWidth>(channel);
-  const std::int64_t begin = blockIdx.y * tiles.chunk_rows;
-  const std::int64_t last = begin + tiles.chunk_rows;
-  const std::int64_t end = last < tiles.rows ? last : tiles.rows;
-#pragma unroll 4
-  for (std::int64_t row = end - 1 - threadIdx.y; row >= begin; row -= tiles.lines) {
-    function.write(prepared, row * tiles.channels + channel);
-  }
+  for_each_unit<true>(
+      tiles, channel, [&](std::int64_t element) { return function.template read<kWidth>(element); },
+      [&](std::int64_t element, const auto& unit) { function.write(prepared, element, unit); });
 }
 
 template <typename Function>
