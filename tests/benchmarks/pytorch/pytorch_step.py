@@ -22,9 +22,10 @@ On the CPU, each setting first computes the logits of two images with weights th
 model_logits (of the same build, or --logits) reads from a file, too. The largest difference,
 divided by the largest logit, must be below 1e-4. This needs safetensors.
 
-On a CUDA device both sides choose engines by cuDNN's heuristics and read the loss before backward.
-They wait for the device before and after each of N runs of ten steps, so work that overlaps two
-steps counts. Images and labels come from the host in every step: PyTorch's are pinned beforehand,
+On a CUDA device each row names the precision of products and convolutions, the same on both sides:
+fp32, or TF32 with --tf32, PyTorch's default for convolutions. Both sides choose engines by cuDNN's
+heuristics and read the loss before backward. They wait for the device before and after each of N
+runs of ten steps, so work that overlaps two steps counts. Images and labels come from the host in every step: PyTorch's are pinned beforehand,
 ours are copied to pinned memory within the step. Sentences are packed beforehand, and PyTorch's are
 already on the device. MiB are the bytes that the allocators hold on the device, without the
 process's context: PyTorch's peak, and ours once steps run from the plan (the first step needs a
@@ -267,10 +268,18 @@ def cell(name, value):
     return f"{value:{width}.1e}" if name == "logits" else f"{value:{width}.2f}"
 
 
-def fastest_text(model, rows):
+def circumstance(allocator, arguments):
+    """What a row is measured with, besides the variant."""
+    if arguments.device == "cpu":
+        return allocator
+    return "TF32" if arguments.tf32 else "fp32"
+
+
+def fastest_text(model, rows, arguments):
     """Which setting a user would pick, and what the allocator alone is worth."""
     (variant, allocator), row = min(rows.items(), key=lambda item: item[1]["ratio"])
-    text = f"{model}: the fastest of {len(rows)} is {variant} with {allocator}, ratio {row['ratio']:.2f}"
+    text = (f"{model}: the fastest of {len(rows)} is {variant} with "
+            f"{circumstance(allocator, arguments)}, ratio {row['ratio']:.2f}")
     plain, other = rows.get((variant, "glibc")), rows.get((variant, "tcmalloc"))
     if plain and other:
         saved = 1 - other["ratio"] / plain["ratio"]
@@ -321,7 +330,8 @@ class Contest:
             row = self.row((variant, allocator))
             if not rows:
                 self.arguments.columns(row)
-            print(f"{self.model:18}{self.ours.header[0]:>6}  {variant:14}{allocator:>10}" +
+            print(f"{self.model:18}{self.ours.header[0]:>6}  {variant:14}"
+                  f"{circumstance(allocator, self.arguments):>10}" +
                   ("".join(cell(*pair) for pair in row.items()) if row else "  does not fit"),
                   flush=True)
             if row:
@@ -356,7 +366,7 @@ def where(arguments):
     if arguments.device == "cuda":
         version = torch.backends.cudnn.version()
         return (f"{torch.cuda.get_device_name()}, cuDNN {version // 10000}."
-                f"{version % 10000 // 100}.{version % 100}, {'TF32' if arguments.tf32 else 'fp32'}")
+                f"{version % 10000 // 100}.{version % 100}, {circumstance(None, arguments)}")
     lines = torch.__config__.show().splitlines()
     return next((line.strip(" -") for line in lines if "DNN" in line), "no oneDNN").split(" (")[0]
 
@@ -406,7 +416,8 @@ def main():
         """Once, as soon as a row tells which there are."""
         if row and not printed:
             printed.append(True)
-            print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{'allocator':>10}" + "".join(
+            kind = "allocator" if arguments.device == "cpu" else "precision"
+            print(f"{'network':18}{'batch':>6}  {'PyTorch':14}{kind:>10}" + "".join(
                 f"{name:>{9 if name == 'logits' else 11}}" for name in row), flush=True)
 
     arguments.columns = print_columns
@@ -424,7 +435,7 @@ def main():
             failed = True
             continue
         if rows:
-            print(fastest_text(model, rows), flush=True)
+            print(fastest_text(model, rows, arguments), flush=True)
             fastest.append(min(row["ratio"] for row in rows.values()))
     if fastest:
         print(f"average ratio to the fastest: {statistics.mean(fastest):.2f}")
