@@ -59,6 +59,11 @@ void WrongValues::check() {
               wrong.range);
 }
 
+EngineChoices* heuristic_choices(Compute& compute) {
+  CudaCompute* const cuda = compute.cuda();
+  return cuda == nullptr || cuda->options().measured ? nullptr : cuda->options().engines;
+}
+
 CudaCompute::CudaCompute(const CudaOptions& options)
     : options_(options), runner_(std::make_unique<CudaRunner>(*this)) {
   if (!options.plan_only) {

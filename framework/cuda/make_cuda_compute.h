@@ -35,6 +35,10 @@ struct CudaOptions {
 // cuDNN, or if the build has no CUDA backend.
 std::unique_ptr<Compute> make_cuda_compute(const CudaOptions& options);
 
+// Returns the choices of a CUDA device if the heuristics complete them; else null: engines are
+// measured, or no choices are given, or it is another device.
+EngineChoices* heuristic_choices(Compute& compute);
+
 class CudaRanks;
 class RankGroup;
 

@@ -15,6 +15,8 @@ namespace {
 
 std::unique_ptr<Compute> make_cuda_compute(const CudaOptions&) { refuse(); }
 
+EngineChoices* heuristic_choices(Compute&) { return nullptr; }
+
 std::shared_ptr<CudaRanks> take_card(const RankGroup&) { refuse(); }
 
 void connect_cards(CudaRanks&, RankGroup&) { refuse(); }

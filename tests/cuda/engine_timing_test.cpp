@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -27,12 +30,16 @@ cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work);
 namespace {
 
 std::map<cudnnBackendDescriptor_t, std::function<cudnnStatus_t()>> script;  // by plan
+std::array<const float*, 3> operands;  // of the last run: x, weight and y
 
 }  // namespace
 
 extern "C" cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t,
                                                          cudnnBackendDescriptor_t plan,
-                                                         cudnnBackendDescriptor_t) {
+                                                         cudnnBackendDescriptor_t addresses) {
+  std::int64_t count = 0;
+  cudnnBackendGetAttribute(addresses, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+                           std::ssize(operands), &count, operands.data());
   return script.at(plan)();
 }
 
@@ -54,8 +61,12 @@ CublasProducts::~CublasProducts() = default;
 
 namespace {
 
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Lt;
 using testing::StartsWith;
 
 Conv2dProblem small_problem() {
@@ -119,6 +130,21 @@ TEST_F(EngineTiming, TheFastestOfSomeRunsCounts) {
     return CUDNN_STATUS_SUCCESS;
   });
   EXPECT_THAT(milliseconds(), ElementsAre(2));
+}
+
+// The operands have more values than are drawn at once.
+TEST_F(EngineTiming, TheOperandsAreRandom) {
+  const Conv2dProblem problem{
+      .x = {2, 64, 40, 40}, .weight = {64, 64, 1, 1}, .y = {2, 64, 40, 40}, .params = {}};
+  std::vector<float> x;
+  add([&] {
+    enqueue([&] { x.assign(operands[0], operands[0] + problem.x.elements()); });
+    return CUDNN_STATUS_SUCCESS;
+  });
+  time(problem);
+  EXPECT_THAT(x, Each(AllOf(Ge(-1), Lt(1))));
+  EXPECT_GT(std::set<float>(x.begin(), x.end()).size(), 60'000u);
+  EXPECT_NEAR(std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size()), 0, 0.01);
 }
 
 TEST_F(EngineTiming, AnEngineThatFailsHasAReasonAndNoSeconds) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -180,13 +181,21 @@ class EmulatedConvolution final : public Convolution {
                             problem.params.relu && problem.params.groups == 1,
                 .workspace_bytes = cuda_emulation::convolution_workspace_bytes(kind, problem)} {
     if (EngineChoices* const engines = compute.options().engines; engines != nullptr) {
-      const std::string key = std::string(convolution_name(kind)) + " " + problem.str();
-      choice_ = engines->by_problem.emplace(key, choice_).first->second;
+      key_ = std::string(convolution_name(kind)) + " " + problem.str();
+      const auto limit = engines->most_workspace_bytes.find(key_);
+      if (limit != engines->most_workspace_bytes.end()) {
+        choice_.workspace_bytes = std::min(choice_.workspace_bytes, limit->second);
+      }
+      choice_ = engines->by_problem.emplace(key_, choice_).first->second;
     }
   }
 
   std::size_t workspace_bytes() const override { return choice_.workspace_bytes; }
   bool finishes() const override { return choice_.finishes; }
+  std::optional<EngineUse> engine_use() const override {
+    if (key_.empty()) return {};
+    return EngineUse{.problem = key_, .engine = {}, .smaller = {}};
+  }
   void run(const ConvolutionOperands& operands) override {
     const Shape &x = problem_.x, &weight = problem_.weight, &y = problem_.y;
     const Shape& first = kind_ == ConvolutionKind::kGradInput ? weight : x;
@@ -210,6 +219,7 @@ class EmulatedConvolution final : public Convolution {
   ConvolutionKind kind_;
   Conv2dProblem problem_;
   EngineChoice choice_;
+  std::string key_;  // empty without choices
 };
 
 constexpr const char* kEmulatedCard =

@@ -1,9 +1,11 @@
 #include "train/decide/engines.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "memory/alignment.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 #include "train/decide/program_graph.h"
@@ -38,6 +40,26 @@ std::set<std::string> engines_above_peak(const DryRunFacts& direct, const DryRun
       problems.insert(use->second.problem);
   }
   return problems;
+}
+
+std::map<std::string, std::size_t> workspaces_within_peak(const DryRunFacts& step) {
+  const std::vector<OpId>& order = step.program_numbers;
+  DryRunFacts without = step;
+  for (const auto& [op, use] : step.step.engines) {
+    without.step.graph.ops[op].workspace_bytes = use.smaller_workspace_bytes;
+  }
+  const std::uint64_t peak = order_peak(problem_of(without), order);
+  const std::vector<std::uint64_t> others = order_bytes(problem_of(without), order);
+  const std::vector<std::uint64_t> bytes = order_bytes(problem_of(step), order);
+  std::map<std::string, std::size_t> limits;
+  for (const auto& [op, use] : step.step.engines) {
+    if (bytes[op] <= peak) continue;
+    // Each part is rounded up.
+    const std::size_t room = std::max(peak - others[op], kAlignmentBytes) - kAlignmentBytes;
+    const auto [limit, is_new] = limits.emplace(use.problem, room);
+    if (!is_new) limit->second = std::min(limit->second, room);
+  }
+  return limits;
 }
 
 }  // namespace skyline

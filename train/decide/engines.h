@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,5 +29,9 @@ class TriedEngines {
 // workspace lives as long as its op, so no engine depends on another. `by_rule` is the same step in
 // the program's sequence, with the engines that a rule chose.
 std::set<std::string> engines_above_peak(const DryRunFacts& direct, const DryRunFacts& by_rule);
+
+// Returns how much workspace a card's engines may ask for, in bytes by problem, where they ask for
+// more than the peak of the step would have room for if they asked for none.
+std::map<std::string, std::size_t> workspaces_within_peak(const DryRunFacts& step);
 
 }  // namespace skyline

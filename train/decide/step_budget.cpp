@@ -74,7 +74,8 @@ bool sums_more_than_two(const StepGraph& graph) {
 BudgetedStep::BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vector<double> seconds,
                            const BudgetFreedom& freedom)
     : early_sums_(early_sums),
-      has_engines_(!facts.step.engines.empty()),
+      has_engines_(std::ranges::any_of(
+          facts.step.engines, [](const auto& use) { return !use.second.smaller.empty(); })),
       seconds_(std::accumulate(seconds.begin(), seconds.end(), 0.0)),
       resident_bytes_(facts.resident_bytes) {
   problem_.graph = program_graph(facts.step.graph, freedom.in_place, resident_bytes_);

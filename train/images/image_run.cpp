@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "framework/cuda/make_cuda_compute.h"
 #include "train/decide/engines.h"
 #include "train/options/step_options.h"
 #include "train/run/dry_run.h"
@@ -12,29 +15,66 @@
 
 namespace skyline {
 
+namespace {
+
+// A dry run of the step that decides about engines, whatever the run's options are.
+DryRunFacts plain_step(std::shared_ptr<Compute> compute, ImageRunOptions options, Mode mode,
+                       std::string_view order, std::int64_t batch_size) {
+  options.shares = {};
+  Context::Options plain = context_options({.order = std::string(order)});
+  plain.compute = std::move(compute);
+  return DryRun(std::make_unique<ImageRun>(dry_memory(), dry_context(plain, mode), options))
+      .foresee(batch_size, mode, DryRun::Graph::kOn);
+}
+
+std::set<std::string> above_peak(const CpuOptions& cpu, const ImageRunOptions& options,
+                                 std::int64_t batch_size) {
+  const auto step = [&](Mode mode, CpuOptions::Engines engines, std::string_view order) {
+    return plain_step(
+        std::make_shared<CpuCompute>(CpuOptions{.engines = engines, .choices = cpu.choices}),
+        options, mode, order, batch_size);
+  };
+  std::set<std::string> problems;
+  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+    const DryRunFacts by_rule = step(mode, CpuOptions::Engines::kByShape, kProgramOrder);
+    if (by_rule.step.engines.empty()) continue;
+    problems.merge(
+        engines_above_peak(step(mode, CpuOptions::Engines::kDirect, kDefaultOrder), by_rule));
+  }
+  return problems;
+}
+
+// Given choices stay.
+void limit_workspaces(Compute& compute, EngineChoices& choices, const ImageRunOptions& options,
+                      std::int64_t batch_size) {
+  const auto given = choices.by_problem;
+  const std::shared_ptr<Compute> not_owned(std::shared_ptr<Compute>(), &compute);
+  const DryRunFacts step =
+      plain_step(not_owned, options, Mode::kTraining, kDefaultOrder, batch_size);
+  for (const auto& [problem, bytes] : workspaces_within_peak(step)) {
+    if (given.contains(problem)) continue;
+    choices.most_workspace_bytes[problem] = bytes;
+    choices.by_problem.erase(problem);
+  }
+}
+
+}  // namespace
+
 void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size) {
   const CpuOptions cpu = compute.cpu();
-  if (cpu.choices == nullptr || cpu.engines != CpuOptions::Engines::kByShape) return;
+  const bool by_shape = cpu.engines == CpuOptions::Engines::kByShape;
+  EngineChoices* const on_card = heuristic_choices(compute);
+  EngineChoices* const choices = on_card != nullptr ? on_card : by_shape ? cpu.choices : nullptr;
+  if (choices == nullptr) return;
   const auto size = static_cast<std::int64_t>(batch_size);
   // The dry runs below find the entry, and make kernels by the rule alone.
-  const auto [chosen, is_new] = cpu.choices->above_peak.try_emplace(size);
+  const auto [chosen, is_new] = choices->above_peak.try_emplace(size);
   if (!is_new) return;
-  options.shares = {};
-  const auto plain_step = [&](Mode mode, CpuOptions::Engines engines, std::string_view order) {
-    Context::Options plain = context_options({.order = std::string(order)});
-    plain.compute =
-        std::make_shared<CpuCompute>(CpuOptions{.engines = engines, .choices = cpu.choices});
-    return DryRun(std::make_unique<ImageRun>(dry_memory(), dry_context(plain, mode), options))
-        .foresee(size, mode, DryRun::Graph::kOn);
-  };
-  std::set<std::string> above_peak;
-  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
-    const DryRunFacts by_rule = plain_step(mode, CpuOptions::Engines::kByShape, kProgramOrder);
-    if (by_rule.step.engines.empty()) continue;
-    const DryRunFacts direct = plain_step(mode, CpuOptions::Engines::kDirect, kDefaultOrder);
-    above_peak.merge(engines_above_peak(direct, by_rule));
+  if (on_card != nullptr) {
+    limit_workspaces(compute, *on_card, options, size);
+  } else {
+    chosen->second = above_peak(cpu, options, size);
   }
-  chosen->second = std::move(above_peak);
 }
 
 ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,

@@ -27,8 +27,10 @@ struct ImageRunOptions {
 };
 
 // Lets the rule by shape choose the engines of convolutions on the CPU, but keeps direct kernels
-// where others would raise the peak of a training or inference step with as many images. The plain
-// step decides, once for each size, so that the bits are the same for all options of a step.
+// where others would raise the peak of a training or inference step with as many images. On a CUDA
+// device, lets the heuristics choose them, but none whose workspace would raise the peak of a
+// training step, where another than cuDNN's reference needs less. The plain step decides, once for
+// each size, so that the bits are the same for all options of a step.
 void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size);
 
 // A run of a model that classifies images.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/cuda_compute.h"
@@ -91,6 +92,11 @@ class TurnedConvolution final : public Convolution {
   }
 
   std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+  std::optional<EngineUse> engine_use() const override {
+    std::optional<EngineUse> use = convolution_->engine_use();
+    if (use) use->smaller_workspace_bytes = workspace_.bytes() - turned_;
+    return use;
+  }
 
   void run(const ConvolutionOperands& operands) override {
     auto* turned = reinterpret_cast<float*>(operands.workspace + turned_);
@@ -182,6 +188,33 @@ std::unique_ptr<Convolution> convolution_of(CudaCompute& compute, ConvolutionKin
   return make_convolution(compute, kind, problem);
 }
 
+// A kernel that tells of its convolution's engine. Both use one workspace, in turn with others.
+class ConvolutionKernel final : public Kernel {
+ public:
+  using Run = std::function<void(const KernelArguments&)>;
+  ConvolutionKernel(std::shared_ptr<Convolution> convolution, std::size_t other_workspace_bytes,
+                    Run run)
+      : convolution_(std::move(convolution)),
+        other_workspace_bytes_(other_workspace_bytes),
+        run_(std::move(run)) {}
+  std::size_t workspace_bytes() const override {
+    return std::max(convolution_->workspace_bytes(), other_workspace_bytes_);
+  }
+  std::optional<EngineUse> engine_use() const override {
+    std::optional<EngineUse> use = convolution_->engine_use();
+    if (use) {
+      use->smaller_workspace_bytes = std::max(use->smaller_workspace_bytes, other_workspace_bytes_);
+    }
+    return use;
+  }
+  void run(const KernelArguments& arguments) override { run_(arguments); }
+
+ private:
+  std::shared_ptr<Convolution> convolution_;
+  std::size_t other_workspace_bytes_;
+  Run run_;
+};
+
 // Bias and relu on y in place, for convolutions that do not finish themselves.
 struct Finish {
   const float* bias;  // or null
@@ -240,20 +273,20 @@ std::unique_ptr<Kernel> make_conv2d_cuda(CudaCompute& compute, const Conv2dProbl
     for_each_element(compute, ChannelTiles(problem.y.elements() / channels, channels),
                      Finish{bias, problem.params.relu, arguments.output<float>(0)});
   };
-  return make_kernel(convolution->workspace_bytes(), run);
+  return std::make_unique<ConvolutionKernel>(convolution, 0, run);
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_input_cuda(CudaCompute& compute,
                                                     const Conv2dProblem& problem) {
   const std::shared_ptr<Convolution> convolution =
       convolution_of(compute, ConvolutionKind::kGradInput, problem);
-  return make_kernel(convolution->workspace_bytes(),
-                     [convolution](const KernelArguments& arguments) {
-                       convolution->run({.first = arguments.input<float>(0),
-                                         .second = arguments.input<float>(1),
-                                         .result = arguments.output<float>(0),
-                                         .workspace = arguments.workspace});
-                     });
+  return std::make_unique<ConvolutionKernel>(
+      convolution, 0, [convolution](const KernelArguments& arguments) {
+        convolution->run({.first = arguments.input<float>(0),
+                          .second = arguments.input<float>(1),
+                          .result = arguments.output<float>(0),
+                          .workspace = arguments.workspace});
+      });
 }
 
 // The convolution and the sums of grad_output over all pixels use one workspace in turn.
@@ -272,7 +305,7 @@ std::unique_ptr<Kernel> make_conv2d_grad_weight_cuda(CudaCompute& compute,
     sums.run(compute, arguments.input<float>(1), arguments.output<float>(1), arguments.workspace);
   };
   const std::size_t sums_bytes = problem.bias ? sums.workspace_bytes() : 0;
-  return make_kernel(std::max(convolution->workspace_bytes(), sums_bytes), run);
+  return std::make_unique<ConvolutionKernel>(convolution, sums_bytes, run);
 }
 
 }  // namespace skyline

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
 constexpr std::uint64_t kBlock = 512;
@@ -77,6 +78,25 @@ TEST(EnginesAbovePeak, AreFoundInTheOrderOfDirectKernels) {
   EXPECT_THAT(engines_above_peak(direct, by_rule), ElementsAre("a"));
   by_rule.step.graph.ops[0].workspace_bytes = kBlock;
   EXPECT_THAT(engines_above_peak(direct, by_rule), IsEmpty());
+}
+
+// The peak without workspaces is that of op c, 5 blocks. Ops a, b and d have 4, 2 and 1 to spare,
+// one of which may be lost where sizes are rounded.
+TEST(WorkspacesWithinPeak, AreWhatThePeakHasRoomFor) {
+  DryRunFacts step = chain(kBlocks, {5, 3, 1, 3});
+  EXPECT_THAT(workspaces_within_peak(step), IsEmpty()) << "no engines";
+  for (OpId op = 0; op < kBlocks.size(); ++op) {
+    step.step.engines[op] = {.problem = step.step.graph.ops[op].name, .engine = {}, .smaller = {}};
+  }
+  EXPECT_THAT(
+      workspaces_within_peak(step),
+      UnorderedElementsAre(Pair("a", 3 * kBlock), Pair("b", kBlock), Pair("c", 0), Pair("d", 0)));
+  step.step.engines[1].problem = "a";
+  EXPECT_THAT(workspaces_within_peak(step),
+              UnorderedElementsAre(Pair("a", kBlock), Pair("c", 0), Pair("d", 0)));
+  // Op d needs 6 blocks with any engine, so that a, b and c have enough room.
+  step.step.engines[3].smaller_workspace_bytes = 2 * kBlock;
+  EXPECT_THAT(workspaces_within_peak(step), UnorderedElementsAre(Pair("d", 0)));
 }
 
 // Chosen with these options of a context, for vgg16 with 4 images.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -14,6 +15,7 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kMostTimed = 8;  // engines of each graph
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 std::string demands_of(const CudaOptions& options) {
   return fmt::format(
@@ -41,6 +43,9 @@ class CudnnConvolution final : public Convolution {
 
   std::size_t workspace_bytes() const override { return choice_.workspace_bytes; }
   bool finishes() const override { return choice_.finishes; }
+  std::optional<EngineUse> engine_use() const override {
+    return EngineUse{.problem = key_, .engine = {}, .smaller = {}};
+  }
   void run(const ConvolutionOperands& operands) override;
 
  private:
@@ -48,11 +53,11 @@ class CudnnConvolution final : public Convolution {
   CudnnDescriptor graph(bool finish) {
     return convolution_graph(kind_, problem_, finish, cudnn().handle());
   }
+  std::vector<FoundEngine> find(const CudaOptions& options, std::string& reason);
   std::vector<FoundEngine> find();
   EngineChoice choose();
   std::size_t fastest_of(std::span<FoundEngine> engines);
   void run_another(const CudnnDescriptor& addresses, CudnnError error);
-  std::size_t layout_bytes() const;
   void make_plan();
 
   CudaCompute& compute_;
@@ -64,22 +69,37 @@ class CudnnConvolution final : public Convolution {
 };
 
 // Returns engines in the order of preference. One that adds bias and relu while it holds the sums
-// goes before a separate pass; with `measured`, some of both kinds are found.
-std::vector<FoundEngine> CudnnConvolution::find() {
-  const bool measured = compute_.options().measured;
+// goes before a separate pass; with `measured`, some of both kinds are found, without the reference
+// where there are others.
+std::vector<FoundEngine> CudnnConvolution::find(const CudaOptions& options, std::string& reason) {
+  const bool measured = options.measured;
   const bool more = problem_.bias || problem_.params.relu;
   std::vector<FoundEngine> all;
-  std::string reason;
   for (const bool finish : {true, false}) {
     if ((finish && !more) || (!all.empty() && !measured)) continue;
-    FoundEngines found = find_engines(graph(finish), cudnn(), compute_.options(), layout_bytes(),
-                                      measured ? kMostTimed : 1);
+    FoundEngines found = find_engines(graph(finish), cudnn(), options, measured ? kMostTimed : 1);
     if (!found.last_error.empty()) reason = ": " + found.last_error;
     for (FoundEngine& engine : found.engines) {
       engine.choice.finishes = finish;
       all.push_back(std::move(engine));
     }
   }
+  const auto is_reference = [](const FoundEngine& engine) { return engine.is_reference; };
+  if (measured && !std::ranges::all_of(all, is_reference)) std::erase_if(all, is_reference);
+  return all;
+}
+
+// Keeps to the limit of a step's peak, too, unless only the reference does.
+std::vector<FoundEngine> CudnnConvolution::find() {
+  std::string reason;
+  const auto& limits = cudnn().engines().most_workspace_bytes;
+  if (const auto limit = limits.find(key_); limit != limits.end()) {
+    CudaOptions options = compute_.options();
+    options.workspace_bytes = std::min(limit->second, options.workspace_bytes.value_or(kNoLimit));
+    std::vector<FoundEngine> within = find(options, reason);
+    if (!within.empty() && !within.front().is_reference) return within;
+  }
+  std::vector<FoundEngine> all = find(compute_.options(), reason);
   if (!all.empty()) return all;
   throw std::runtime_error(
       fmt::format("[{}] {}: cuDNN has no engine{}{} on {}{}", convolution_name(kind_),
@@ -111,12 +131,6 @@ std::size_t CudnnConvolution::fastest_of(std::span<FoundEngine> engines) {
   return told.chosen;
 }
 
-// Returns the bytes of the smaller image: what copying one into another layout takes at least.
-std::size_t CudnnConvolution::layout_bytes() const {
-  return sizeof(float) *
-         static_cast<std::size_t>(std::min(problem_.x.elements(), problem_.y.elements()));
-}
-
 // Makes the plan of a choice that is already known.
 void CudnnConvolution::make_plan() {
   plan_ = engine_plan(graph(choice_.finishes), cudnn(), choice_);
@@ -143,9 +157,8 @@ void CudnnConvolution::run(const ConvolutionOperands& operands) try {
 void CudnnConvolution::run_another(const CudnnDescriptor& addresses, CudnnError error) {
   CudaOptions options = compute_.options();
   options.workspace_bytes = choice_.workspace_bytes;
-  for (auto& [choice, plan] :
-       find_engines(graph(choice_.finishes), cudnn(), options, layout_bytes(), kMostTimed)
-           .engines) {
+  for (auto& [choice, plan, is_reference] :
+       find_engines(graph(choice_.finishes), cudnn(), options, kMostTimed).engines) {
     if (choice.engine == choice_.engine && choice.knobs == choice_.knobs) continue;
     const auto status = cudnnBackendExecute(cudnn().handle(), plan.get(), addresses.get());
     if (status != CUDNN_STATUS_SUCCESS) {

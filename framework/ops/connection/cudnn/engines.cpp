@@ -1,6 +1,7 @@
 #include "framework/ops/connection/cudnn/engines.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -152,12 +153,8 @@ bool allowed(const CudnnDescriptor& configuration, const CudaOptions& options) {
          fits(configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE), options);
 }
 
-// True unless the engine copies a tensor into another layout, or is the one that is slow
-// everywhere: cuDNN's reference, which alone promises to pass on NaN.
-bool keeps_layouts(const CudnnDescriptor& configuration, std::size_t layout_bytes) {
-  const auto workspace = configuration.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
-  return static_cast<std::size_t>(workspace) < layout_bytes &&
-         std::ranges::count(notes_of(configuration), CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP) == 0;
+bool is_reference(const CudnnDescriptor& configuration) {
+  return std::ranges::count(notes_of(configuration), CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP) > 0;
 }
 
 EngineChoice choice_of(const CudnnDescriptor& configuration, std::int64_t workspace) {
@@ -212,7 +209,8 @@ auto attempt(const Function& function, std::string& last_error)
   }
 }
 
-// Returns what the heuristics offer and the options allow, the fastest first by their own account.
+// Returns what the heuristics offer and the options allow, the fastest first by their own account,
+// but the reference last.
 std::vector<CudnnDescriptor> candidates(const CudnnDescriptor& graph, const CudnnLibrary& library,
                                         const CudaOptions& options, std::string& last_error) {
   std::vector<CudnnDescriptor> found;
@@ -225,7 +223,15 @@ std::vector<CudnnDescriptor> candidates(const CudnnDescriptor& graph, const Cudn
       }
     }
   }
+  std::ranges::stable_partition(found, std::not_fn(is_reference));
   return found;
+}
+
+// True for an engine with the same knobs. Without knobs, it takes some of its own.
+bool contains(const std::vector<FoundEngine>& found, const EngineChoice& choice) {
+  return std::ranges::any_of(found, [&choice](const FoundEngine& other) {
+    return other.choice.engine == choice.engine && other.choice.knobs == choice.knobs;
+  });
 }
 
 }  // namespace
@@ -264,21 +270,17 @@ CudnnDescriptor convolution_addresses(ConvolutionKind kind, const ConvolutionOpe
 }
 
 FoundEngines find_engines(const CudnnDescriptor& graph, const CudnnLibrary& library,
-                          const CudaOptions& options, std::size_t layout_bytes, std::size_t most) {
+                          const CudaOptions& options, std::size_t most) {
   FoundEngines found;
-  auto offers = candidates(graph, library, options, found.last_error);
-  const auto preferred = std::ranges::find_if(
-      offers, [=](const CudnnDescriptor& offer) { return keeps_layouts(offer, layout_bytes); });
-  if (preferred != offers.end()) std::rotate(offers.begin(), preferred, preferred + 1);
-  for (const CudnnDescriptor& offer : offers) {
+  for (const CudnnDescriptor& offer : candidates(graph, library, options, found.last_error)) {
     if (found.engines.size() == most) break;
     auto plan = attempt([&] { return plan_of(offer, library); }, found.last_error);
     if (!plan) continue;
     // The plan's own figure counts, because the plan is what runs.
     const std::int64_t workspace = plan->integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-    if (fits(workspace, options)) {
-      found.engines.push_back({choice_of(offer, workspace), std::move(*plan)});
-    }
+    EngineChoice choice = choice_of(offer, workspace);
+    if (!fits(workspace, options) || contains(found.engines, choice)) continue;
+    found.engines.push_back({std::move(choice), std::move(*plan), is_reference(offer)});
   }
   return found;
 }

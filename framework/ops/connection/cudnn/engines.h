@@ -14,7 +14,8 @@ namespace skyline {
 
 struct FoundEngine {
   EngineChoice choice;
-  CudnnDescriptor plan;  // ready to execute if the library has a device
+  CudnnDescriptor plan;       // ready to execute if the library has a device
+  bool is_reference = false;  // cuDNN's own, which is slow, but promises to pass on NaN
 };
 
 struct FoundEngines {
@@ -22,16 +23,16 @@ struct FoundEngines {
   std::string last_error;  // why cuDNN refused one of the others; empty if it refused none
 };
 
-// Returns up to `most` engines for `graph`, made with the library's handle, the fastest first by
-// cuDNN's heuristics (mode A, then its fallbacks), that
+// Returns up to `most` different engines for `graph`, made with the library's handle, the fastest
+// first by cuDNN's heuristics (mode A, then its fallbacks), the reference last, that
 //   without options.tf32           round neither operands nor sums below fp32,
 //   with options.deterministic     give the same bits in every run,
 //   with options.workspace_bytes   ask for no more,
-// and for which cuDNN can make a plan, whatever its reason against others. The first that asks for
-// less than `layout_bytes`, a copy of a tensor in another layout, goes before all others: such
-// copies take memory and time that the heuristics know little of.
+// and for which cuDNN can make a plan, whatever its reason against others. The heuristics are right
+// about engines that first copy tensors into another layout: on an H100, those of fp32 that keep
+// layouts take three times as long.
 FoundEngines find_engines(const CudnnDescriptor& graph, const CudnnLibrary& library,
-                          const CudaOptions& options, std::size_t layout_bytes, std::size_t most);
+                          const CudaOptions& options, std::size_t most);
 
 // Returns the plan of an earlier choice. Throws CudnnError if the engine does not take the graph.
 CudnnDescriptor engine_plan(const CudnnDescriptor& graph, const CudnnLibrary& library,
