@@ -180,7 +180,7 @@ def predicted(runner):
 
     def peaks(model, *flags):
         text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", 64, "--device",
-                             "cuda", "--engines", card, "--json", *flags)
+                             "cuda", "--no-prefetch", "--engines", card, "--json", *flags)
         allocators = json.loads(text)["allocators"] if text else {}
         return {name: f"{row['peak_reserved'] / 2**20:,.0f}" for name, row in allocators.items()}
 
@@ -192,7 +192,8 @@ def predicted(runner):
         rows.append([model, row[0], less.get("planned", ""), *row[1:]])
     header = ["MiB at batch 64", "planned", "with `--recompute 4 --fused-update`", "best-fit pool",
               "caching (PyTorch)", "bfc (TensorFlow)", "exact-size pool", "network-wise"]
-    runner.commands = [f"skyline dry-run --model M --batch-size 64 --device cuda --engines {card} "
+    runner.commands = ["skyline dry-run --model M --batch-size 64 --device cuda --no-prefetch "
+                       f"--engines {card} "
                        "[--recompute 4 --fused-update] --json"]
     return markdown(header, rows)
 
@@ -215,8 +216,8 @@ def workspaces(runner):
 
     def step(model, batch_size, *flags):
         text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", batch_size,
-                             "--device", "cuda", "--engines", card, "--allocators", "planned",
-                             "--json", *flags)
+                             "--device", "cuda", "--no-prefetch", "--engines", card,
+                             "--allocators", "planned", "--json", *flags)
         answer = json.loads(text or '{"categories": {}, "allocators": {"planned": {"peak_reserved": 1}}}')
         return (answer["categories"].get("workspace", {"peak_bytes": 0})["peak_bytes"] / 2**20,
                 answer["allocators"]["planned"]["peak_reserved"] / 2**20)
@@ -224,7 +225,8 @@ def workspaces(runner):
     rows = [[*case, *step(*case), *step(*case, "--tf32"), step(*case, "--workspace", 0)[1]]
             for case in itertools.product(["alexnet", "googlenet", "resnet50", "inception-resnet",
                                            "vgg16"], [32, 64, 128])]
-    runner.commands = [f"skyline dry-run --model M --batch-size B --device cuda --engines {card} "
+    runner.commands = ["skyline dry-run --model M --batch-size B --device cuda --no-prefetch "
+                       f"--engines {card} "
                        "--allocators planned [--tf32] [--workspace 0] --json"]
     return decisive_workspaces(rows)
 

@@ -84,6 +84,8 @@ def theirs(model, batch):
 def ours(arguments, model, batch, flags):
     command = [arguments.ours, "dry-run", "--model", model, "--batch-size", str(batch),
                "--allocators", "planned", "--json", "--device", arguments.device] + flags.split()
+    if arguments.device == "cuda":  # PyTorch's step has one batch on the device, too
+        command += ["--no-prefetch"]
     if arguments.engines:
         command += ["--engines", arguments.engines]
     answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
