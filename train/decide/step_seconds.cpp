@@ -128,7 +128,7 @@ DeviceSpeed assumed_speed(const std::string& device) {
   return {.flops = 150e9, .bytes_per_second = 10e9};
 }
 
-double extra_share(const EngineUse& use) { return use.engine == "winograd" ? 0.5 : 0.1; }
+double extra_share(const EngineUse& use) { return use.engine == "winograd" ? 1.0 : 0.1; }
 
 std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed) {
   const OpModel model(step, speed);

@@ -31,8 +31,8 @@ struct DeviceSpeed {
 DeviceSpeed assumed_speed(const std::string& device);
 
 // Returns the share of its seconds that an op takes longer with the smaller engine. Direct kernels
-// take about half as long again as Winograd's: on two cores with AVX-512 these took 0.36 to 0.9 of
-// their seconds (3 x 3 windows of four networks, 16 images).
+// take about twice as long as Winograd's: 1.2 to 2.7 times with AVX-512, 1.4 to 5 times with AVX2
+// (18 convolutions of 6 networks and their gradients).
 double extra_share(const EngineUse& use);
 
 // Returns the seconds that each op of a recorded step takes by a model: a device that first moves

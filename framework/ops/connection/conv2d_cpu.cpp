@@ -1,9 +1,7 @@
-#include <omp.h>
-
-#include <algorithm>
 #include <vector>
 
 #include "framework/ops/connection/conv2d_engines_cpu.h"
+#include "framework/ops/connection/winograd_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/row_products_cpu.h"
 
@@ -38,16 +36,6 @@ memory::desc chosen_weight(const Conv2dProblem& problem) {
   return {stored_weight(problem).dims(), memory::data_type::f32, memory::format_tag::any};
 }
 
-// Winograd has layouts of its own.
-memory::desc chosen_images(const Shape& images, ConvolutionEngine engine) {
-  return engine == ConvolutionEngine::kWinograd ? dnnl_any_layout(images) : dnnl_layout(images);
-}
-
-dnnl::algorithm algorithm_of(ConvolutionEngine engine) {
-  return engine == ConvolutionEngine::kWinograd ? dnnl::algorithm::convolution_winograd
-                                                : dnnl::algorithm::convolution_direct;
-}
-
 dnnl::primitive_attr finish_of(const Conv2dProblem& problem) {
   dnnl::primitive_attr attributes = dnnl_user_scratchpad();
   if (!problem.params.relu) return attributes;
@@ -57,15 +45,11 @@ dnnl::primitive_attr finish_of(const Conv2dProblem& problem) {
   return attributes;
 }
 
-// Each description is empty if the library has no such implementation, except that of kDirect,
-// which throws.
-
-dnnl::convolution_forward::primitive_desc describe(const Conv2dProblem& problem,
-                                                   ConvolutionEngine engine) {
+dnnl::convolution_forward::primitive_desc describe(const Conv2dProblem& problem) {
   const Windows windows(problem.params);
-  const auto algorithm = algorithm_of(engine);
+  const auto algorithm = dnnl::algorithm::convolution_direct;
   const auto kind = dnnl::prop_kind::forward_training;
-  const memory::desc x = chosen_images(problem.x, engine), y = chosen_images(problem.y, engine);
+  const memory::desc x = dnnl_layout(problem.x), y = dnnl_layout(problem.y);
   const memory::desc weight = chosen_weight(problem);
   using Description = dnnl::convolution_forward::desc;
   const Description description =
@@ -73,24 +57,22 @@ dnnl::convolution_forward::primitive_desc describe(const Conv2dProblem& problem,
                                  windows.strides, windows.padding, windows.padding)
                    : Description(kind, algorithm, x, weight, y, windows.strides, windows.padding,
                                  windows.padding);
-  return {description, finish_of(problem), dnnl_engine(), engine != ConvolutionEngine::kDirect};
+  return {description, finish_of(problem), dnnl_engine()};
 }
 
-dnnl::convolution_backward_data::primitive_desc describe_grad_input(const Conv2dProblem& problem,
-                                                                    ConvolutionEngine engine) {
+dnnl::convolution_backward_data::primitive_desc describe_grad_input(const Conv2dProblem& problem) {
   const Windows windows(problem.params);
   const dnnl::convolution_backward_data::desc description(
-      algorithm_of(engine), chosen_images(problem.x, engine), chosen_weight(problem),
-      chosen_images(problem.y, engine), windows.strides, windows.padding, windows.padding);
-  return {description, dnnl_user_scratchpad(), dnnl_engine(),
-          describe(problem, ConvolutionEngine::kDirect), engine != ConvolutionEngine::kDirect};
+      dnnl::algorithm::convolution_direct, dnnl_layout(problem.x), chosen_weight(problem),
+      dnnl_layout(problem.y), windows.strides, windows.padding, windows.padding);
+  return {description, dnnl_user_scratchpad(), dnnl_engine(), describe(problem)};
 }
 
 dnnl::convolution_backward_weights::primitive_desc describe_grad_weight(
-    const Conv2dProblem& problem, ConvolutionEngine engine) {
+    const Conv2dProblem& problem) {
   const Windows windows(problem.params);
-  const auto algorithm = algorithm_of(engine);
-  const memory::desc x = chosen_images(problem.x, engine), y = chosen_images(problem.y, engine);
+  const auto algorithm = dnnl::algorithm::convolution_direct;
+  const memory::desc x = dnnl_layout(problem.x), y = dnnl_layout(problem.y);
   const memory::desc weight = chosen_weight(problem);
   using Description = dnnl::convolution_backward_weights::desc;
   const Description description =
@@ -98,172 +80,92 @@ dnnl::convolution_backward_weights::primitive_desc describe_grad_weight(
           ? Description(algorithm, x, weight, dnnl_layout(problem.bias_shape()), y, windows.strides,
                         windows.padding, windows.padding)
           : Description(algorithm, x, weight, y, windows.strides, windows.padding, windows.padding);
-  return {description, dnnl_user_scratchpad(), dnnl_engine(),
-          describe(problem, ConvolutionEngine::kDirect), engine != ConvolutionEngine::kDirect};
+  return {description, dnnl_user_scratchpad(), dnnl_engine(), describe(problem)};
 }
 
-// Some images of a batch, or of each of several rounds that follow each other.
+// Some images of a batch.
 struct ImagePart {
-  Conv2dProblem problem;   // of the images of one round
-  DnnlKernel::Slice x, y;  // of the first round
-  std::size_t rounds = 1;
+  Conv2dProblem problem;
+  std::size_t x_at, y_at;  // offsets in bytes
 };
 
-ImagePart image_part(const Conv2dProblem& problem, const RowRange& images,
-                     std::int64_t rounds = 1) {
+ImagePart image_part(const Conv2dProblem& problem, const RowRange& images) {
   const auto of_images = [](const Shape& all, std::int64_t count) {
     return Shape{count, all[1], all[2], all[3]};
   };
-  const auto slice = [&](const Shape& all) {
-    return DnnlKernel::Slice(TensorSpec{of_images(all, images.first)}.bytes(),
-                             TensorSpec{of_images(all, images.count / rounds)}.bytes());
+  const auto offset = [&](const Shape& all) {
+    return TensorSpec{of_images(all, images.first)}.bytes();
   };
-  ImagePart part{problem, slice(problem.x), slice(problem.y), static_cast<std::size_t>(rounds)};
-  part.problem.x = of_images(problem.x, images.count / rounds);
-  part.problem.y = of_images(problem.y, images.count / rounds);
+  ImagePart part{problem, offset(problem.x), offset(problem.y)};
+  part.problem.x = of_images(problem.x, images.count);
+  part.problem.y = of_images(problem.y, images.count);
   return part;
 }
 
-// How many calls compute a batch. Winograd's share a workspace: each has enough pixels for all
-// threads, and for each weight that it transforms. Its last bits depend on the images of a call.
-std::int64_t rounds_of(const Conv2dProblem& problem, ConvolutionEngine engine, std::size_t parts) {
-  const std::int64_t images = problem.x[0];
-  if (engine != ConvolutionEngine::kWinograd) {
-    return std::min(static_cast<std::int64_t>(parts), images);
-  }
-  const std::int64_t fewest_pixels = std::max(3072, 1536 * omp_get_max_threads());
-  return std::clamp<std::int64_t>(images * problem.y[2] * problem.y[3] / fewest_pixels, 1, images);
-}
-
-// Returns some rounds of a batch that is divided into `all` almost equal ones, the larger ones
-// first. Those of one size are one element.
-std::vector<ImagePart> image_rounds(const Conv2dProblem& problem, std::int64_t all,
-                                    const RowRange& rounds) {
-  const std::int64_t size = problem.x[0] / all, larger = problem.x[0] % all;
-  const std::int64_t end = rounds.first + rounds.count,
-                     turn = std::clamp(larger, rounds.first, end);
-  std::vector<ImagePart> parts;
-  if (const std::int64_t count = turn - rounds.first; count > 0) {
-    parts.push_back(image_part(problem, {rounds.first * (size + 1), count * (size + 1)}, count));
-  }
-  if (const std::int64_t count = end - turn; count > 0) {
-    parts.push_back(image_part(problem, {turn * size + larger, count * size}, count));
-  }
-  return parts;
-}
-
-// Returns a kernel that works on each part of a batch in a part of its own, by whole rounds. It
-// begins with input `weight` in the library's layout, which all parts read. describe(problem)
-// describes some images; call(kernel, images, description, weight) calls it. Null if a description
-// is empty.
+// Returns a kernel that works on each part of a batch in a part of its own. It begins with input
+// `weight` in the library's layout, which all parts read. describe(problem) describes some images;
+// call(kernel, images, description, weight) calls it.
 template <typename Describe, typename Call>
-std::unique_ptr<DnnlKernel> make_in_parts(const Conv2dProblem& problem, ConvolutionEngine engine,
-                                          std::size_t parts, std::size_t weight,
-                                          const Describe& describe, const Call& call) {
+std::unique_ptr<Kernel> make_in_parts(const Conv2dProblem& problem, std::size_t parts,
+                                      std::size_t weight, const Describe& describe,
+                                      const Call& call) {
   struct Described {
     ImagePart images;
     decltype(describe(problem)) descriptor;
   };
   auto kernel = std::make_unique<DnnlKernel>();
   const auto stored = kernel->input(weight, stored_weight(problem));
-  const std::int64_t all = rounds_of(problem, engine, parts);
-  std::vector<std::vector<Described>> split;
-  for (const RowRange& rounds : row_parts({0, all}, parts)) {
-    split.emplace_back();
-    for (const ImagePart& images : image_rounds(problem, all, rounds)) {
-      split.back().push_back({images, describe(images.problem)});
-      if (!split.back().back().descriptor) return nullptr;
-      kernel->reordered(stored, split.back().back().descriptor.weights_desc());
-    }
+  std::vector<Described> split;
+  for (const RowRange& range : row_parts({0, problem.x[0]}, parts)) {
+    const ImagePart images = image_part(problem, range);
+    split.push_back({images, describe(images.problem)});
+    kernel->reordered(stored, split.back().descriptor.weights_desc());
   }
-  for (const std::vector<Described>& part : split) {
+  for (const auto& [images, descriptor] : split) {
     kernel->begin_part();
-    for (const auto& [images, descriptor] : part) {
-      kernel->begin_rounds(images.rounds);
-      call(*kernel, images, descriptor, kernel->reordered(stored, descriptor.weights_desc()));
-    }
+    call(*kernel, images, descriptor, kernel->reordered(stored, descriptor.weights_desc()));
   }
   return kernel;
 }
 
-std::unique_ptr<DnnlKernel> make_forward(const Conv2dProblem& problem, ConvolutionEngine engine,
-                                         std::size_t parts) {
-  const auto describe_part = [&](const Conv2dProblem& part) { return describe(part, engine); };
+std::unique_ptr<Kernel> make_forward(const Conv2dProblem& problem, std::size_t parts) {
   const auto call = [](DnnlKernel& kernel, const ImagePart& part, const auto& descriptor,
                        DnnlKernel::Operand weight) {
-    const memory::desc plain = dnnl_layout(part.problem.y);
-    const auto x = kernel.input(0, dnnl_layout(part.problem.x), part.x);
-    const auto y = kernel.output_as(0, plain, descriptor.dst_desc(), part.y);
     std::unordered_map<int, DnnlKernel::Operand> arguments = {
         {DNNL_ARG_WEIGHTS, weight},
-        {DNNL_ARG_SRC, kernel.reordered(x, descriptor.src_desc())},
-        {DNNL_ARG_DST, y}};
+        {DNNL_ARG_SRC, kernel.input(0, descriptor.src_desc(), part.x_at)},
+        {DNNL_ARG_DST, kernel.output(0, descriptor.dst_desc(), part.y_at)}};
     if (part.problem.bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, descriptor.bias_desc());
     kernel.call(descriptor, arguments);
-    kernel.finish_output(y, 0, plain, part.y);
   };
-  return make_in_parts(problem, engine, parts, 1, describe_part, call);
+  return make_in_parts(problem, parts, 1, describe, call);
 }
 
-std::unique_ptr<DnnlKernel> make_grad_input(const Conv2dProblem& problem, ConvolutionEngine engine,
-                                            std::size_t parts) {
-  const auto describe_part = [&](const Conv2dProblem& part) {
-    return describe_grad_input(part, engine);
-  };
+std::unique_ptr<Kernel> make_grad_input(const Conv2dProblem& problem, std::size_t parts) {
   const auto call = [](DnnlKernel& kernel, const ImagePart& part, const auto& descriptor,
                        DnnlKernel::Operand weight) {
-    const memory::desc plain = dnnl_layout(part.problem.x);
-    const auto grad_y = kernel.input(1, dnnl_layout(part.problem.y), part.y);
-    const auto grad_x = kernel.output_as(0, plain, descriptor.diff_src_desc(), part.x);
     kernel.call(descriptor,
                 {{DNNL_ARG_WEIGHTS, weight},
-                 {DNNL_ARG_DIFF_DST, kernel.reordered(grad_y, descriptor.diff_dst_desc())},
-                 {DNNL_ARG_DIFF_SRC, grad_x}});
-    kernel.finish_output(grad_x, 0, plain, part.x);
+                 {DNNL_ARG_DIFF_DST, kernel.input(1, descriptor.diff_dst_desc(), part.y_at)},
+                 {DNNL_ARG_DIFF_SRC, kernel.output(0, descriptor.diff_src_desc(), part.x_at)}});
   };
-  return make_in_parts(problem, engine, parts, 0, describe_part, call);
+  return make_in_parts(problem, parts, 0, describe_grad_input, call);
 }
 
-// Adds the gradient of the weight over some images to the outputs, or writes it.
-bool call_grad_weight(DnnlKernel& kernel, const ImagePart& part, ConvolutionEngine engine,
-                      bool adds) {
-  const auto descriptor = describe_grad_weight(part.problem, engine);
-  if (!descriptor) return false;
-  kernel.begin_rounds(part.rounds);
-  const auto x = kernel.input(0, dnnl_layout(part.problem.x), part.x);
-  const auto grad_y = kernel.input(1, dnnl_layout(part.problem.y), part.y);
-  const auto begin = [&](std::size_t index, const memory::desc& plain, const memory::desc& layout) {
-    return adds ? kernel.scratch(layout) : kernel.output_as(index, plain, layout);
-  };
-  const auto finish = [&](DnnlKernel::Operand result, std::size_t index,
-                          const memory::desc& plain) {
-    if (adds) return kernel.add_to_output(result, index, plain);
-    kernel.finish_output(result, index, plain);
-  };
-  const memory::desc weight = stored_weight(part.problem);
-  const memory::desc bias = dnnl_layout(part.problem.bias_shape());
-  const auto grad_weight = begin(0, weight, descriptor.diff_weights_desc());
-  std::unordered_map<int, DnnlKernel::Operand> arguments = {
-      {DNNL_ARG_SRC, kernel.reordered(x, descriptor.src_desc())},
-      {DNNL_ARG_DIFF_DST, kernel.reordered(grad_y, descriptor.diff_dst_desc())},
-      {DNNL_ARG_DIFF_WEIGHTS, grad_weight}};
-  if (part.problem.bias) arguments[DNNL_ARG_DIFF_BIAS] = begin(1, bias, bias);
-  kernel.call(descriptor, arguments);
-  finish(grad_weight, 0, weight);
-  if (part.problem.bias) finish(arguments[DNNL_ARG_DIFF_BIAS], 1, bias);
-  return true;
-}
-
-// The first round writes the gradient, the others add to it.
-std::unique_ptr<DnnlKernel> make_grad_weight(const Conv2dProblem& problem,
-                                             ConvolutionEngine engine) {
+std::unique_ptr<Kernel> make_grad_weight(const Conv2dProblem& problem) {
   auto kernel = std::make_unique<DnnlKernel>();
-  const std::int64_t all = rounds_of(problem, engine, 1);
-  for (const RowRange& rounds : {RowRange{0, 1}, RowRange{1, all - 1}}) {
-    for (const ImagePart& images : image_rounds(problem, all, rounds)) {
-      if (!call_grad_weight(*kernel, images, engine, rounds.first > 0)) return nullptr;
-    }
+  const auto descriptor = describe_grad_weight(problem);
+  const memory::desc weight = stored_weight(problem);
+  const auto grad_weight = kernel->output_as(0, weight, descriptor.diff_weights_desc());
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_SRC, kernel->input(0, descriptor.src_desc())},
+      {DNNL_ARG_DIFF_DST, kernel->input(1, descriptor.diff_dst_desc())},
+      {DNNL_ARG_DIFF_WEIGHTS, grad_weight}};
+  if (problem.bias) {
+    arguments[DNNL_ARG_DIFF_BIAS] = kernel->output(1, descriptor.diff_bias_desc());
   }
+  kernel->call(descriptor, arguments);
+  kernel->finish_output(grad_weight, 0, weight);
   return kernel;
 }
 
@@ -304,8 +206,8 @@ void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductO
   kernel.call(descriptor, std::move(arguments));
 }
 
-std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem,
-                                         std::size_t parts) {
+std::unique_ptr<Kernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem,
+                                     std::size_t parts) {
   if (!problem.is_product()) return nullptr;
   if (kind == ConvolutionKind::kGradWeight) {
     const Matrices of(problem);
@@ -317,12 +219,11 @@ std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProbl
     const Matrices of(part.problem);
     const memory::desc x = dnnl_layout(of.x), weight = dnnl_layout(of.weight);
     const memory::desc y = dnnl_layout(of.y), bias = dnnl_layout({1, of.y[1]});
-    const std::size_t x_at = part.x.offset_bytes, y_at = part.y.offset_bytes;
     if (kind == ConvolutionKind::kForward) {
-      call_product(kernel, {0, x, x_at}, {1, transposed(of.weight)}, {0, y, y_at},
+      call_product(kernel, {0, x, part.x_at}, {1, transposed(of.weight)}, {0, y, part.y_at},
                    problem.bias ? &bias : nullptr, finish_of(problem));
     } else {
-      call_product(kernel, {1, y, y_at}, {0, weight}, {0, x, x_at}, nullptr,
+      call_product(kernel, {1, y, part.y_at}, {0, weight}, {0, x, part.x_at}, nullptr,
                    dnnl_user_scratchpad());
     }
   };
@@ -332,16 +233,24 @@ std::unique_ptr<DnnlKernel> make_product(ConvolutionKind kind, const Conv2dProbl
 
 }  // namespace
 
-std::unique_ptr<DnnlKernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
-                                                 ConvolutionEngine engine, std::size_t parts) {
-  if (engine == ConvolutionEngine::kProduct) return make_product(kind, problem, parts);
+std::unique_ptr<Kernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
+                                             ConvolutionEngine engine, std::size_t parts) {
+  switch (engine) {
+    case ConvolutionEngine::kProduct:
+      return make_product(kind, problem, parts);
+    case ConvolutionEngine::kWinograd:
+      if (winograd_codes().empty()) return nullptr;
+      return make_winograd_cpu(kind, problem, *winograd_codes().front(), parts);
+    case ConvolutionEngine::kDirect:
+      break;
+  }
   switch (kind) {
     case ConvolutionKind::kForward:
-      return make_forward(problem, engine, parts);
+      return make_forward(problem, parts);
     case ConvolutionKind::kGradInput:
-      return make_grad_input(problem, engine, parts);
+      return make_grad_input(problem, parts);
     case ConvolutionKind::kGradWeight:
-      return make_grad_weight(problem, engine);
+      return make_grad_weight(problem);
   }
   return nullptr;
 }

@@ -46,7 +46,7 @@ class Operands {
         bias_(floats(problem.bias_shape())),
         results_(floats(problem.y)) {}
 
-  double seconds(DnnlKernel& kernel) {
+  double seconds(Kernel& kernel) {
     const std::size_t bytes = kernel.workspace_bytes() + kLineBytes;
     if (workspace_.size() * sizeof(float) < bytes) workspace_.resize(bytes / sizeof(float) + 1);
     std::byte *x = address(images_), *weight = address(weight_), *bias = address(bias_),
@@ -188,12 +188,12 @@ bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
   return kind != ConvolutionKind::kForward || problem.y[2] * problem.y[3] <= 64;
 }
 
-// Small images leave much of the tiles of 4 x 4 outputs empty. Few pixels or channels do not pay
-// for the transformations.
+// Small images leave much of the tiles of 4 x 4 outputs empty, few channels do not pay for the
+// transformations of tiles, and few tiles not for those of weights.
 bool winograd_is_faster(const Conv2dProblem& problem) {
-  return std::min(problem.y[2], problem.y[3]) >= 14 &&
-         problem.y[0] * problem.y[2] * problem.y[3] >= 1024 &&
-         std::min(problem.x[1], problem.y[1]) >= 48;
+  const std::int64_t pixels = problem.y[0] * problem.y[2] * problem.y[3];
+  const std::int64_t tiles = problem.y[0] * ((problem.y[2] + 3) / 4) * ((problem.y[3] + 3) / 4);
+  return pixels >= 7 * (tiles + 24) && std::min(problem.x[1], problem.y[1]) >= 24;
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {
@@ -212,7 +212,7 @@ std::vector<EngineTime> time_engines(ConvolutionKind kind, const Conv2dProblem& 
                                      int turns) {
   Operands operands(kind, problem);
   std::vector<EngineTime> times;
-  std::vector<std::unique_ptr<DnnlKernel>> kernels;
+  std::vector<std::unique_ptr<Kernel>> kernels;
   for (const ConvolutionEngine engine : kConvolutionEngines) {
     auto kernel = make_convolution_cpu(kind, problem, engine);
     if (!kernel) continue;

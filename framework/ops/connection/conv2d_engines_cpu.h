@@ -9,17 +9,11 @@
 
 namespace skyline {
 
-class DnnlKernel;
-
-// How the CPU computes a convolution or one of its gradients, by oneDNN:
-//   kDirect    reads and writes channels-last as stored. Every convolution has it.
-//   kWinograd  3 x 3 windows of stride 1 by fewer multiplications (Lavin, Gray 2016, "Fast
-//              algorithms for convolutional neural networks", F(4 x 4, 3 x 3)). The library wants
-//              other layouts, so the workspace holds copies of x and y, too. A batch is computed in
-//              rounds of a few images, which share it (Oyama et al. 2018, "Accelerating deep
-//              learning frameworks with micro-batches"): it does not grow with the batch.
-//   kProduct   1 x 1 windows of stride 1 without padding as one product of matrices: all pixels
-//              by channels.
+// How the CPU computes a convolution or one of its gradients:
+//   kDirect    by oneDNN, which reads and writes channels-last as stored. Every convolution has it.
+//   kWinograd  3 x 3 windows of stride 1 by a quarter of the multiplications, see winograd_cpu.h.
+//   kProduct   1 x 1 windows of stride 1 without padding as one product of matrices, by oneDNN: all
+//              pixels by channels.
 enum class ConvolutionEngine { kDirect, kWinograd, kProduct };
 
 inline constexpr ConvolutionEngine kConvolutionEngines[] = {
@@ -32,8 +26,8 @@ std::string_view engine_name(ConvolutionEngine engine);
 // convolution on this processor. The kernel has `parts` parts of about as many images each, which
 // the lanes of a wide op compute at the same time; no bit depends on how many, and that of the
 // weight's gradient, which is a sum over all images, has one. The workspace depends on them.
-std::unique_ptr<DnnlKernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
-                                                 ConvolutionEngine engine, std::size_t parts = 1);
+std::unique_ptr<Kernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
+                                             ConvolutionEngine engine, std::size_t parts = 1);
 
 struct EngineTime {
   ConvolutionEngine engine;

@@ -68,26 +68,25 @@ dnnl::primitive_attr dnnl_user_scratchpad() {
   return attributes;
 }
 
-DnnlKernel::Operand DnnlKernel::add(OperandMemory::Kind kind, std::size_t index, Slice slice,
-                                    const memory::desc& layout) {
-  const Operand operand = operands_.size();
-  operands_.push_back({kind, index, slice, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
-  if (slice.round_bytes > 0) rounds_[now_rounds_].moving.push_back(operand);
-  return operand;
+DnnlKernel::Operand DnnlKernel::add(OperandMemory::Kind kind, std::size_t index,
+                                    std::size_t offset_bytes, const memory::desc& layout) {
+  operands_.push_back({kind, index, offset_bytes, memory(layout, dnnl_engine(), DNNL_MEMORY_NONE)});
+  return operands_.size() - 1;
 }
 
-DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout, Slice slice) {
-  return add(OperandMemory::Kind::kInput, index, slice, layout);
+DnnlKernel::Operand DnnlKernel::input(std::size_t index, const memory::desc& layout,
+                                      std::size_t offset_bytes) {
+  return add(OperandMemory::Kind::kInput, index, offset_bytes, layout);
 }
 
-DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout, Slice slice) {
-  return add(OperandMemory::Kind::kOutput, index, slice, layout);
+DnnlKernel::Operand DnnlKernel::output(std::size_t index, const memory::desc& layout,
+                                       std::size_t offset_bytes) {
+  return add(OperandMemory::Kind::kOutput, index, offset_bytes, layout);
 }
 
 DnnlKernel::Operand DnnlKernel::scratch(const memory::desc& layout) {
-  const std::size_t offset_bytes = next_scratch_byte_;
-  next_scratch_byte_ += align_up(layout.get_size(), kScratchAlignmentBytes);
-  scratch_bytes_ = std::max(scratch_bytes_, next_scratch_byte_);
+  const std::size_t offset_bytes = scratch_bytes_;
+  scratch_bytes_ += align_up(layout.get_size(), kScratchAlignmentBytes);
   return add(OperandMemory::Kind::kScratch, 0, offset_bytes, layout);
 }
 
@@ -106,31 +105,20 @@ DnnlKernel::Operand DnnlKernel::reordered(Operand operand, const memory::desc& l
 }
 
 DnnlKernel::Operand DnnlKernel::output_as(std::size_t index, const memory::desc& plain,
-                                          const memory::desc& layout, Slice slice) {
-  return layout == plain ? output(index, plain, slice) : scratch(layout);
+                                          const memory::desc& layout) {
+  return layout == plain ? output(index, plain) : scratch(layout);
 }
 
-void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain,
-                               Slice slice) {
+void DnnlKernel::finish_output(Operand produced, std::size_t index, const memory::desc& plain) {
   if (operands_[produced].kind == OperandMemory::Kind::kOutput) return;
   call(dnnl::reorder::primitive_desc(dnnl_engine(), operands_[produced].memory.get_desc(),
                                      dnnl_engine(), plain, dnnl_user_scratchpad()),
-       {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain, slice)}});
-}
-
-void DnnlKernel::add_to_output(Operand produced, std::size_t index, const memory::desc& plain) {
-  dnnl::primitive_attr attributes = dnnl_user_scratchpad();
-  dnnl::post_ops sum;
-  sum.append_sum();
-  attributes.set_post_ops(sum);
-  call(dnnl::reorder::primitive_desc(dnnl_engine(), operands_[produced].memory.get_desc(),
-                                     dnnl_engine(), plain, attributes),
        {{DNNL_ARG_FROM, produced}, {DNNL_ARG_TO, output(index, plain)}});
 }
 
 void DnnlKernel::call(const dnnl::primitive_desc_base& descriptor,
                       std::unordered_map<int, Operand> arguments) {
-  Call added{descriptor, {}, {}, now_, now_rounds_};
+  Call added{descriptor, {}, {}, now_};
   for (const auto& [argument, operand] : arguments) {
     added.arguments.emplace(argument, operands_[operand].memory);
   }
@@ -163,13 +151,13 @@ void DnnlKernel::point(OperandMemory& operand, const KernelArguments& arguments)
     case OperandMemory::Kind::kInput:
       // oneDNN takes inputs without const, but only reads what is not an output of a primitive.
       operand.memory.set_data_handle(const_cast<std::byte*>(arguments.inputs[operand.index]) +
-                                     operand.slice.offset_bytes);
+                                     operand.offset_bytes);
       return;
     case OperandMemory::Kind::kOutput:
-      operand.memory.set_data_handle(arguments.outputs[operand.index] + operand.slice.offset_bytes);
+      operand.memory.set_data_handle(arguments.outputs[operand.index] + operand.offset_bytes);
       return;
     case OperandMemory::Kind::kScratch:
-      operand.memory.set_data_handle(arguments.workspace + operand.slice.offset_bytes);
+      operand.memory.set_data_handle(arguments.workspace + operand.offset_bytes);
       return;
   }
 }
@@ -201,32 +189,14 @@ bool DnnlKernel::has_whole() const {
   return std::ranges::any_of(calls_, [](const Call& call) { return call.part == kWhole; });
 }
 
-// The calls of some rounds follow each other.
 void DnnlKernel::run_part(std::size_t part) {
-  for (auto first = calls_.begin(); first != calls_.end();) {
-    const auto end = std::find_if(first, calls_.end(), [&](const Call& next) {
-      return next.part != first->part || next.rounds != first->rounds;
-    });
-    if (first->part == part) run_rounds({first, end});
-    first = end;
-  }
-}
-
-void DnnlKernel::run_rounds(std::span<Call> calls) {
-  const Rounds& rounds = rounds_[calls.front().rounds];
-  for (std::size_t round = 0; round < rounds.count; ++round) {
-    for (Call& call : calls) {
-      if (!call.primitive) {
-        require_room_for_code();
-        call.primitive = dnnl::primitive(call.descriptor.get());
-      }
-      call.primitive.execute(dnnl_stream(), call.arguments);
+  for (Call& call : calls_) {
+    if (call.part != part) continue;
+    if (!call.primitive) {
+      require_room_for_code();
+      call.primitive = dnnl::primitive(call.descriptor.get());
     }
-    for (const Operand number : rounds.moving) {
-      OperandMemory& operand = operands_[number];
-      operand.memory.set_data_handle(static_cast<std::byte*>(operand.memory.get_data_handle()) +
-                                     operand.slice.round_bytes);
-    }
+    call.primitive.execute(dnnl_stream(), call.arguments);
   }
 }
 

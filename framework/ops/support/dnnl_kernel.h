@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,51 +42,29 @@ class DnnlKernel : public Kernel {
   // Names an operand of this kernel.
   using Operand = std::size_t;
 
-  // A part of an input or output: where it begins, and how much further it begins in each next
-  // round, see begin_rounds().
-  struct Slice {
-    Slice(std::size_t offset = 0, std::size_t round = 0)
-        : offset_bytes(offset), round_bytes(round) {}
-    std::size_t offset_bytes, round_bytes;
-  };
-
-  // Input or output `index`, or a part of it.
-  Operand input(std::size_t index, const dnnl::memory::desc& layout, Slice slice = {});
-  Operand output(std::size_t index, const dnnl::memory::desc& layout, Slice slice = {});
+  // Input or output `index`, from `offset_bytes` on.
+  Operand input(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
+  Operand output(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
   Operand scratch(const dnnl::memory::desc& layout);
 
   // Returns `operand` in another layout: itself if the layouts are equal, else a copy in the
   // workspace, the same one each time.
   Operand reordered(Operand operand, const dnnl::memory::desc& layout);
-  // Returns where a primitive that writes `layout` shall put output `index`, or a part of it,
-  // stored as `plain`: there, or in the workspace. Call finish_output with the result after the
-  // primitive.
+  // Returns where a primitive that writes `layout` shall put output `index`, stored as `plain`:
+  // there, or in the workspace. Call finish_output with the result after the primitive.
   Operand output_as(std::size_t index, const dnnl::memory::desc& plain,
-                    const dnnl::memory::desc& layout, Slice slice = {});
-  void finish_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain,
-                     Slice slice = {});
-  // Adds an operand of scratch() to output `index`, which is stored as `plain`.
-  void add_to_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain);
+                    const dnnl::memory::desc& layout);
+  void finish_output(Operand produced, std::size_t index, const dnnl::memory::desc& plain);
 
   void call(const dnnl::primitive_desc_base& descriptor,
             std::unordered_map<int, Operand> arguments);
 
   // The calls that follow are a new part of the kernel. Parts read results of calls before all of
   // them, and nothing of each other's: the lanes of a wide op run them at the same time.
-  void begin_part() {
-    begin(++parts_);
-    first_scratch_byte_ = next_scratch_byte_ = scratch_bytes_;
-  }
+  void begin_part() { now_ = ++parts_; }
   // The calls that follow compute what all parts compute, and run instead of them in an op that is
   // not wide.
-  void begin_whole() { begin(kWhole); }
-  // The calls that follow run `count` times, on other slices of inputs and outputs. They need
-  // nothing that lies in scratch since their part began: theirs takes the same bytes.
-  void begin_rounds(std::size_t count) {
-    now_rounds_ = rounds_.size();
-    rounds_.push_back({count, {}});
-    next_scratch_byte_ = first_scratch_byte_;
-  }
+  void begin_whole() { now_ = kWhole; }
 
   // Returns oneDNN's names of the chosen implementations, in order of execution
   // ("jit:avx512_core").
@@ -100,19 +77,14 @@ class DnnlKernel : public Kernel {
   struct OperandMemory {
     enum class Kind { kInput, kOutput, kScratch } kind;
     std::size_t index;  // of the input or output
-    Slice slice;
+    std::size_t offset_bytes;
     dnnl::memory memory;
   };
   struct Call {
     dnnl::primitive_desc_base descriptor;
     dnnl::primitive primitive;  // empty before the first run
     std::unordered_map<int, dnnl::memory> arguments;
-    std::size_t part;    // from 1; 0: before all parts; kWhole
-    std::size_t rounds;  // in rounds_
-  };
-  struct Rounds {
-    std::size_t count;
-    std::vector<Operand> moving;  // operands that lie elsewhere in each round
+    std::size_t part;  // from 1; 0: before all parts; kWhole
   };
   static constexpr std::size_t kWhole = std::numeric_limits<std::size_t>::max();
   struct Copy {
@@ -123,24 +95,17 @@ class DnnlKernel : public Kernel {
     std::size_t part;
   };
 
-  void begin(std::size_t part) {
-    now_ = part;
-    now_rounds_ = 0;
-  }
-  Operand add(OperandMemory::Kind kind, std::size_t index, Slice slice,
+  Operand add(OperandMemory::Kind kind, std::size_t index, std::size_t offset_bytes,
               const dnnl::memory::desc& layout);
   void point(OperandMemory& operand, const KernelArguments& arguments) const;
   bool has_whole() const;
   void run_part(std::size_t part);
-  void run_rounds(std::span<Call> calls);
 
   std::vector<OperandMemory> operands_;
   std::vector<Copy> copies_;
   std::vector<Call> calls_;
   std::vector<Scratchpad> scratchpads_;
-  std::vector<Rounds> rounds_ = {{1, {}}};  // the first: of calls that run once
-  std::size_t parts_ = 0, now_ = 0, now_rounds_ = 0;
-  std::size_t first_scratch_byte_ = 0, next_scratch_byte_ = 0;  // of the part
+  std::size_t parts_ = 0, now_ = 0;
   std::size_t scratch_bytes_ = 0;
   std::size_t scratchpad_bytes_ = 0;       // of calls that run alone
   std::size_t part_scratchpad_bytes_ = 0;  // of a call of a part; aligned

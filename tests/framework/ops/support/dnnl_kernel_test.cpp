@@ -109,37 +109,5 @@ TEST(DnnlKernel, ReordersOnlyBetweenDifferentLayouts) {
   EXPECT_GE(kernel.workspace_bytes(), plain.get_size());
 }
 
-// Two rounds copy a row each through scratch, and the second row is added to the first's result.
-TEST(DnnlKernel, RoundsShareScratchAndMoveTheirOperands) {
-  const dnnl::memory::desc row = dnnl_layout({1, 4}), turned({1, 4}, row.data_type(), {1, 1});
-  const std::vector<float> rows = {1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400};
-  std::vector<float> copies(rows.size()), sum(4);
-  DnnlKernel kernel;
-  const auto copy = [&](std::size_t first, std::size_t count) {
-    const std::size_t bytes = row.get_size();
-    kernel.begin_rounds(count);
-    const auto from = kernel.input(0, row, {first * bytes, bytes});
-    const auto scratch = kernel.scratch(turned);
-    const dnnl::reorder::primitive_desc there(dnnl_engine(), row, dnnl_engine(), turned,
-                                              dnnl_user_scratchpad());
-    kernel.call(there, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, scratch}});
-    kernel.finish_output(scratch, 0, row, {first * bytes, bytes});
-    if (first == 0) return kernel.finish_output(scratch, 1, row);
-    kernel.add_to_output(scratch, 1, row);
-  };
-  copy(0, 1);
-  copy(1, 2);
-  std::vector<std::byte> workspace(kernel.workspace_bytes());
-  EXPECT_EQ(workspace.size(), 64u);
-  const std::vector<const std::byte*> in = {reinterpret_cast<const std::byte*>(rows.data())};
-  const std::vector<std::byte*> out = {reinterpret_cast<std::byte*>(copies.data()),
-                                       reinterpret_cast<std::byte*>(sum.data())};
-  for (int run = 0; run < 2; ++run) {
-    kernel.run({in, out, workspace.data()});
-    EXPECT_EQ(copies, rows);
-    EXPECT_EQ(sum, (std::vector<float>{111, 222, 333, 444}));
-  }
-}
-
 }  // namespace
 }  // namespace skyline

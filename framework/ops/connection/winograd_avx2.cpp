@@ -1,0 +1,8 @@
+#include "framework/ops/connection/winograd_loops.h"
+
+namespace skyline {
+
+// 12 sums, two vectors of the panel and a factor take 15 of 16 registers.
+const WinogradCode kWinogradAvx2 = WinogradLoops<8, 6, 2>::code();
+
+}  // namespace skyline

@@ -1,0 +1,8 @@
+#include "framework/ops/connection/winograd_loops.h"
+
+namespace skyline {
+
+// 24 sums, two vectors of the panel and a factor take 27 of 32 registers.
+const WinogradCode kWinogradAvx512 = WinogradLoops<16, 12, 2>::code();
+
+}  // namespace skyline

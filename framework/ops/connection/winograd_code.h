@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+
+namespace skyline {
+
+// Where the 36 rows of a tile lie, one for each position of a transformed tile: `position` floats
+// from one to the next. A row of channels is cut into panels of WinogradCode::columns channels,
+// `panel` floats apart.
+struct WinogradRows {
+  float* at;
+  std::int64_t position, panel;
+  std::int64_t channels;  // read or written; whole vectors are, so there must be room for them
+};
+
+// result = left right, or result += left right, for one panel of columns. `right` has a row of
+// columns for each of `depth` columns of left, one after the other.
+struct WinogradProduct {
+  const float* left;
+  std::int64_t left_row, left_column;  // floats from one to the next
+  const float* right;
+  float* result;
+  std::int64_t result_row;
+  std::int64_t rows, depth;
+  bool adds;
+};
+
+// The inner loops of Winograd's F(4 x 4, 3 x 3), for processors of one kind. Results do not depend
+// on how many channels or rows a call has.
+struct WinogradCode {
+  std::int64_t width;    // floats of a vector
+  std::int64_t columns;  // of a panel
+  std::int64_t rows;     // that a product computes at a time
+
+  // Rows of the 6 x 6 pixels of an image, and of the 4 x 4 of a result's gradient; channels beyond
+  // `channels` become 0. `sums` (null: none) gains the sum of the 16 pixels.
+  void (*transform_image)(const float* const* pixels, std::int64_t channels, WinogradRows to);
+  void (*transform_gradient)(const float* const* pixels, std::int64_t channels, WinogradRows to,
+                             float* sums);
+  // Rows of the 3 x 3 taps of a weight, `tap` floats apart.
+  void (*transform_weight)(const float* taps, std::int64_t tap, std::int64_t channels,
+                           WinogradRows to);
+  // 4 x 4 pixels of a result from its rows, which are one panel; a null pixel is left out.
+  void (*finish_image)(const WinogradRows& from, const float* bias, bool relu,
+                       float* const* pixels);
+  // 3 x 3 taps of a weight's gradient.
+  void (*finish_weight)(const WinogradRows& from, float* taps, std::int64_t tap);
+  void (*multiply)(const WinogradProduct& product);
+};
+
+// For processors with AVX2 and FMA, and with AVX-512.
+extern const WinogradCode kWinogradAvx2, kWinogradAvx512;
+
+}  // namespace skyline

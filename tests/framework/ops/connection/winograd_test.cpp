@@ -1,0 +1,155 @@
+// Tests Winograd's convolutions with the loops for each kind of processor.
+#include "framework/ops/connection/winograd_cpu.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "tests/framework/ops/connection/conv_operands.h"
+#include "tests/framework/ops/support/kernel_run.h"
+#include "tests/framework/reference/conv2d.h"
+#include "tests/framework/reference/elementwise.h"
+
+namespace skyline {
+namespace {
+
+using enum ConvolutionKind;
+
+constexpr std::uint64_t kSeed = 22;
+constexpr ConvolutionKind kKinds[] = {kForward, kGradInput, kGradWeight};
+
+struct WinogradCase {
+  Shape x, weight;
+  Conv2dParams params;
+  bool bias = true;
+};
+
+// Several groups of outputs, blocks and chunks of weights, panels that are not full, tiles beyond
+// the images, and paddings that put whole tiles or none of an image's border outside.
+const WinogradCase kCases[] = {
+    {{2, 130, 9, 11}, {140, 130, 3, 3}, {.padding = 1}},
+    {{7, 32, 30, 33}, {48, 32, 3, 3}, {.padding = 1, .relu = true}},
+    {{3, 17, 40, 23}, {19, 17, 3, 3}, {.padding = {0, 2}}},
+    {{2, 5, 6, 6}, {3, 5, 3, 3}, {.padding = 4}, false},
+    {{1, 1, 3, 3}, {1, 1, 3, 3}, {}, false},
+};
+
+Conv2dProblem problem_of(const WinogradCase& c) {
+  const TensorSpec inputs[] = {{c.x}, {c.weight}};
+  return {c.x, c.weight, conv2d_op(c.params)->outputs(inputs)[0].spec.shape, c.params, c.bias};
+}
+
+// Runs a kernel in a workspace of NaN, and expects it to write nothing behind that.
+std::vector<HostTensor> run(Kernel& kernel, const std::vector<HostTensor>& inputs,
+                            const std::vector<Shape>& shapes) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::size_t kLine = 16;  // floats of a cache line, to which workspaces are aligned
+  const std::size_t floats = kernel.workspace_bytes() / sizeof(float);
+  std::vector<float> workspace(floats + 3 * kLine, kNan);
+  const auto first = reinterpret_cast<std::uintptr_t>(workspace.data()) / sizeof(float);
+  float* const at = workspace.data() + (kLine - first % kLine) % kLine;
+  at[floats] = 1;
+  std::vector<std::vector<float>> in, out;
+  std::vector<const std::byte*> sources;
+  std::vector<std::byte*> results;
+  for (const HostTensor& input : inputs) in.push_back(stored_values(input));
+  for (const Shape& shape : shapes) out.emplace_back(shape.elements(), kNan);
+  for (const auto& values : in)
+    sources.push_back(reinterpret_cast<const std::byte*>(values.data()));
+  for (auto& values : out) results.push_back(reinterpret_cast<std::byte*>(values.data()));
+  kernel.run({sources, results, reinterpret_cast<std::byte*>(at)});
+  EXPECT_EQ(at[floats], 1);
+  std::vector<HostTensor> tensors;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    tensors.push_back(from_memory_order(shapes[i], out[i]));
+  }
+  return tensors;
+}
+
+class WinogradTest : public ::testing::TestWithParam<WinogradCase> {
+ protected:
+  std::vector<HostTensor> run(ConvolutionKind kind, const WinogradCode& code,
+                              std::size_t parts = 1) const {
+    const auto kernel = make_winograd_cpu(kind, problem_, code, parts);
+    if (kind == kForward) return skyline::run(*kernel, operands_.list(), {y_.shape});
+    if (kind == kGradInput) {
+      return skyline::run(*kernel, {operands_.weight, grad_output_}, {GetParam().x});
+    }
+    std::vector<Shape> outputs = {GetParam().weight};
+    if (GetParam().bias) outputs.push_back(operands_.bias.shape);
+    return skyline::run(*kernel, {operands_.x, grad_output_}, outputs);
+  }
+
+  const Conv2dProblem problem_ = problem_of(GetParam());
+  const ConvOperands operands_{GetParam().x, GetParam().weight, GetParam().bias, kSeed};
+  const HostTensor y_ =
+      reference::conv2d(operands_.x, operands_.weight, operands_.bias, GetParam().params);
+  const HostTensor grad_output_ = random_tensor(y_.shape, kSeed, 3);
+};
+
+// The largest errors are twice those of oneDNN's direct kernels.
+TEST_P(WinogradTest, EqualsTheReferenceInEveryElement) {
+  constexpr double kTolerance = 3e-6;
+  const auto expected =
+      reference::conv2d_gradients(operands_.x, operands_.weight, grad_output_, GetParam().params);
+  for (const WinogradCode* code : winograd_codes()) {
+    SCOPED_TRACE(code->width);
+    const HostTensor y = GetParam().params.relu ? reference::relu(y_) : y_;
+    expect_close("y", run(kForward, *code)[0], y, kTolerance);
+    expect_close("grad_x", run(kGradInput, *code)[0], expected.x, kTolerance);
+    const auto gradients = run(kGradWeight, *code);
+    expect_close("grad_weight", gradients[0], expected.weight, kTolerance);
+    if (GetParam().bias) expect_close("grad_bias", gradients[1], expected.bias, kTolerance);
+  }
+}
+
+TEST_P(WinogradTest, GivesTheSameBitsOnAnyNumberOfThreadsAndParts) {
+  const int threads_before = omp_get_max_threads();
+  for (const WinogradCode* code : winograd_codes()) {
+    for (const ConvolutionKind kind : kKinds) {
+      omp_set_num_threads(1);
+      const auto expected = run(kind, *code);
+      for (const auto& [threads, parts] : {std::pair(2, 1u), {7, 1u}, {1, 5u}}) {
+        omp_set_num_threads(threads);
+        const auto results = run(kind, *code, parts);
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          EXPECT_EQ(results[i].values, expected[i].values)
+              << code->width << convolution_name(kind) << threads << parts;
+        }
+      }
+    }
+  }
+  omp_set_num_threads(threads_before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest, ::testing::ValuesIn(kCases),
+                         [](const auto& of) { return "case_" + std::to_string(of.index); });
+
+TEST(Winograd, PassesNanOnThroughTheRelu) {
+  const WinogradCase c{{1, 3, 4, 4}, {2, 3, 3, 3}, {.padding = 1, .relu = true}, false};
+  ConvOperands operands(c.x, c.weight, false, kSeed);
+  operands.x.values[0] = std::numeric_limits<double>::quiet_NaN();
+  for (const WinogradCode* code : winograd_codes()) {
+    const auto kernel = make_winograd_cpu(kForward, problem_of(c), *code);
+    EXPECT_TRUE(std::isnan(run(*kernel, operands.list(), {{1, 2, 4, 4}})[0][0]));
+  }
+}
+
+// A batch is computed in rounds of about as many tiles, which share a workspace.
+TEST(Winograd, NeedsHardlyMoreForALargerBatch) {
+  for (const WinogradCode* code : winograd_codes()) {
+    for (const ConvolutionKind kind : kKinds) {
+      const auto workspace = [&](std::int64_t images) {
+        const WinogradCase c{{images, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}};
+        return make_winograd_cpu(kind, problem_of(c), *code)->workspace_bytes();
+      };
+      EXPECT_LT(4 * workspace(512), 5 * workspace(8)) << convolution_name(kind);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skyline
