@@ -45,9 +45,9 @@ struct LstmParams {
 //   layers  L = layers.size(); layer 1 takes `in` features, the others H
 //
 // Retains x, w, u, the initial state, y and a reserve of (5 L + L - 1) R H floats: activated gates,
-// cells, and the outputs of all layers but the last. Workspace: one packed weight, with dropout R H
-// floats, and in backward (4 H + max(in, H)) R floats of gradients. If no gradient is needed, there
-// is no reserve and the workspace holds one layer's gates and cells and the outputs of two.
+// cells, and the outputs of all layers but the last. Workspace: at most one packed weight, with
+// dropout R H floats, and in backward 5 R H floats of gradients. If no gradient is needed, there is
+// no reserve and the workspace holds one layer's gates and cells and the outputs of two.
 // Dropout masks follow DropoutMask, with one stream number a layer, and are drawn again in
 // backward. Throws ShapeError, and std::invalid_argument unless 0 <= dropout < 1 or if there is no
 // layer.

@@ -26,21 +26,26 @@ void for_each_piece(std::int64_t rows, std::int64_t units, const Body& body) {
   });
 }
 
+template <bool kBias>
 void forward_piece(const LstmRows& all, std::int64_t row, std::int64_t begin, std::int64_t end) {
   const std::int64_t units = all.units;
   const float* sums = all.sums + row * 4 * units;
+  const float *bias_w = kBias ? all.bias_w : sums, *bias_u = kBias ? all.bias_u : sums;
   const float* before = all.before.first + row * all.before.stride;
   float* gates = all.gates + row * 4 * units;
   float* c = all.c + row * units;
   float* h = all.h + row * units;
+  const auto sum = [=](std::int64_t at) {
+    return kBias ? sums[at] + (bias_w[at] + bias_u[at]) : sums[at];
+  };
   const SigmoidFunction sigmoid;
   const TanhFunction tanh;
 #pragma omp simd
   for (std::int64_t j = begin; j < end; ++j) {
-    const float i = sigmoid(sums[j]);
-    const float f = sigmoid(sums[units + j]);
-    const float g = tanh(sums[2 * units + j]);
-    const float o = sigmoid(sums[3 * units + j]);
+    const float i = sigmoid(sum(j));
+    const float f = sigmoid(sum(units + j));
+    const float g = tanh(sum(2 * units + j));
+    const float o = sigmoid(sum(3 * units + j));
     const float after = f * before[j] + i * g;
     gates[j] = i;
     gates[units + j] = f;
@@ -49,6 +54,9 @@ void forward_piece(const LstmRows& all, std::int64_t row, std::int64_t begin, st
     c[j] = after;
     h[j] = o * tanh(after);
   }
+  if (row < all.running) return;
+  std::copy(c + begin, c + end, all.last_c + row * units + begin);
+  std::copy(h + begin, h + end, all.last_h + row * units + begin);
 }
 
 template <bool kMore>
@@ -59,8 +67,8 @@ void backward_piece(const LstmGradRows& all, std::int64_t row, std::int64_t begi
   const float* before = all.before.first + row * all.before.stride;
   const float* c = all.c + row * units;
   const float* grad_h = all.grad_h + row * units;
-  const float* more_grad_h = kMore ? all.more_grad_h + row * units : grad_h;
-  const float* grad_c = all.grad_c + row * units;
+  const float* more_grad_h = kMore ? all.after.h_of(row) + row * units : grad_h;
+  const float* grad_c = all.after.c_of(row) + row * units;
   float* grad_sums = all.grad_sums + row * 4 * units;
   float* grad_c_before = all.grad_c_before + row * units;
   const TanhFunction tanh;
@@ -83,21 +91,13 @@ void backward_piece(const LstmGradRows& all, std::int64_t row, std::int64_t begi
 }  // namespace
 
 void run_lstm_rows(const LstmRows& rows) {
-  for_each_piece(rows.rows, rows.units,
-                 [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
-                   forward_piece(rows, row, begin, end);
-                 });
+  const auto piece = rows.bias_w != nullptr ? forward_piece<true> : forward_piece<false>;
+  for_each_piece(rows.rows, rows.units, [&](auto... place) { piece(rows, place...); });
 }
 
 void run_lstm_grad_rows(const LstmGradRows& rows) {
-  for_each_piece(rows.rows, rows.units,
-                 [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
-                   if (rows.more_grad_h != nullptr) {
-                     backward_piece<true>(rows, row, begin, end);
-                   } else {
-                     backward_piece<false>(rows, row, begin, end);
-                   }
-                 });
+  const auto piece = rows.after.h != nullptr ? backward_piece<true> : backward_piece<false>;
+  for_each_piece(rows.rows, rows.units, [&](auto... place) { piece(rows, place...); });
 }
 
 LstmRows lstm_cell_rows(const LstmCellProblem& problem, const KernelArguments& arguments) {
@@ -117,8 +117,7 @@ LstmGradRows lstm_cell_grad_rows(const LstmCellProblem& problem, const KernelArg
           .before = {arguments.input<float>(1), problem.units},
           .c = arguments.input<float>(2),
           .grad_h = arguments.input<float>(3),
-          .more_grad_h = nullptr,
-          .grad_c = arguments.input<float>(4),
+          .after = {.h = nullptr, .c = arguments.input<float>(4)},
           .grad_sums = arguments.output<float>(0),
           .grad_c_before = arguments.output<float>(1)};
 }

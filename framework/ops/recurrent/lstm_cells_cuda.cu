@@ -11,13 +11,22 @@ struct ForwardBody {
   LstmRows rows;
   Divider pieces_per_row;
 
+  // Returns what gate `gate` is computed from.
+  __device__ Vector<float, kWidth> sums(int gate, std::int64_t row, std::int64_t unit) const {
+    const std::int64_t at = gate * rows.units + unit;
+    auto sums = load<kWidth>(rows.sums + row * 4 * rows.units + at);
+    if (rows.bias_w == nullptr) return sums;
+    const auto bias_w = load<kWidth>(rows.bias_w + at), bias_u = load<kWidth>(rows.bias_u + at);
+    for (int k = 0; k < kWidth; ++k) sums.at[k] += bias_w.at[k] + bias_u.at[k];
+    return sums;
+  }
+
   __device__ void operator()(std::int64_t piece) const {
     const auto [row, place] = pieces_per_row(piece);
     const std::int64_t units = rows.units, unit = place * kWidth;
-    const std::int64_t gates = row * 4 * units + unit;
-    auto i = load<kWidth>(rows.sums + gates), f = load<kWidth>(rows.sums + gates + units);
-    auto g = load<kWidth>(rows.sums + gates + 2 * units);
-    auto o = load<kWidth>(rows.sums + gates + 3 * units);
+    const std::int64_t gates = row * 4 * units + unit, at = row * units + unit;
+    auto i = sums(0, row, unit), f = sums(1, row, unit), g = sums(2, row, unit);
+    auto o = sums(3, row, unit);
     auto c = load<kWidth>(rows.before.first + row * rows.before.stride + unit);
     Vector<float, kWidth> h;
     const SigmoidFunction sigmoid;
@@ -34,8 +43,11 @@ struct ForwardBody {
     store(rows.gates + gates + units, f);
     store(rows.gates + gates + 2 * units, g);
     store(rows.gates + gates + 3 * units, o);
-    store(rows.c + row * units + unit, c);
-    store(rows.h + row * units + unit, h);
+    store(rows.c + at, c);
+    store(rows.h + at, h);
+    if (row < rows.running) return;
+    store(rows.last_c + at, c);
+    store(rows.last_h + at, h);
   }
 };
 
@@ -53,9 +65,10 @@ struct BackwardBody {
     auto o = load<kWidth>(rows.gates + gates + 3 * units);
     const auto before = load<kWidth>(rows.before.first + row * rows.before.stride + unit);
     const auto c = load<kWidth>(rows.c + at);
-    auto grad_h = load<kWidth>(rows.grad_h + at), grad_c = load<kWidth>(rows.grad_c + at);
-    if (rows.more_grad_h != nullptr) {
-      const auto more = load<kWidth>(rows.more_grad_h + at);
+    auto grad_h = load<kWidth>(rows.grad_h + at);
+    auto grad_c = load<kWidth>(rows.after.c_of(row) + at);
+    if (rows.after.h != nullptr) {
+      const auto more = load<kWidth>(rows.after.h_of(row) + at);
       for (int k = 0; k < kWidth; ++k) grad_h.at[k] += more.at[k];
     }
     for (int k = 0; k < kWidth; ++k) {

@@ -4,10 +4,8 @@
 
 #include "framework/cuda/cublas/product.h"
 #include "framework/cuda/cuda_compute.h"
-#include "framework/cuda/cuda_error.h"
 #include "framework/kernel.h"
 #include "framework/ops/array/rows_kernels.h"
-#include "framework/ops/math/arithmetic_kernels.h"
 #include "framework/ops/recurrent/lstm_kernels.h"
 #include "framework/ops/recurrent/lstm_layers.h"
 #include "framework/ops/support/column_sums_cuda.h"
@@ -34,8 +32,7 @@ class LstmKernelCuda final : public Kernel {
     return {.rows = problem_.rows(),
             .columns = problem_.gates(),
             .inner = problem_.input_width(layer),
-            .transposed_b = true,
-            .bias = true};
+            .transposed_b = true};
   }
   ProductProblem recurrence(std::int64_t rows) const {
     return {.rows = rows,
@@ -45,22 +42,19 @@ class LstmKernelCuda final : public Kernel {
             .add = true};
   }
   std::size_t product_bytes() const;
-  void add_biases(const LstmLayer& layer, float* bias) const;
   const float* input(const LstmLayer& layer, const KernelArguments& arguments) const;
   void project(const LstmLayer& layer, const KernelArguments& arguments);
   void run_steps(const LstmLayer& layer, std::byte* workspace);
-  void copy_last(const float* packed, float* last) const;
 
   CudaCompute& compute_;
   LstmProblem problem_;
   WorkspaceLayout workspace_;
-  std::size_t product_ = 0, bias_ = 0, zeros_ = 0, dropped_ = 0, unretained_ = 0;
+  std::size_t product_ = 0, zeros_ = 0, dropped_ = 0, unretained_ = 0;
 };
 
 LstmKernelCuda::LstmKernelCuda(CudaCompute& compute, const LstmProblem& problem)
     : compute_(compute), problem_(problem) {
   product_ = workspace_.add(product_bytes());
-  bias_ = workspace_.add_floats(problem.gates());
   zeros_ = workspace_.add_floats(problem.units);
   if (problem.mask) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
   if (!problem.retained) unretained_ = workspace_.add_floats(LstmReserve(problem).floats());
@@ -74,29 +68,22 @@ std::size_t LstmKernelCuda::product_bytes() const {
   return bytes;
 }
 
-void LstmKernelCuda::add_biases(const LstmLayer& layer, float* bias) const {
-  run_on_floats(*make_sum_cuda(compute_, problem_.gates(), 2), {layer.bias_w, layer.bias_u}, bias);
-}
-
 // Returns a layer's input; above the first layer, after dropout.
 const float* LstmKernelCuda::input(const LstmLayer& layer, const KernelArguments& arguments) const {
   if (!problem_.drops(layer.number)) return layer.x;
   float* output = at(arguments.workspace, dropped_);
   run_on_floats(*make_dropout_cuda(compute_, problem_.rows() * problem_.units,
                                    problem_.mask_of(layer.number)),
-                {layer.x}, output, arguments);
+                {layer.x}, {output}, arguments);
   return output;
 }
 
 void LstmKernelCuda::project(const LstmLayer& layer, const KernelArguments& arguments) {
-  std::byte* const workspace = arguments.workspace;
-  add_biases(layer, at(workspace, bias_));
   make_product(compute_, projection(layer.number))
       ->run({.a = input(layer, arguments),
              .b = layer.w,
-             .bias = at(workspace, bias_),
              .c = layer.gates,
-             .workspace = workspace + product_});
+             .workspace = arguments.workspace + product_});
 }
 
 void LstmKernelCuda::run_steps(const LstmLayer& layer, std::byte* workspace) {
@@ -111,24 +98,6 @@ void LstmKernelCuda::run_steps(const LstmLayer& layer, std::byte* workspace) {
   }
 }
 
-// Copies the rows of each sentence's last word: [R, H] to [B, H]. The sentences that end last come
-// first.
-void LstmKernelCuda::copy_last(const float* packed, float* last) const {
-  const PackedShape& shape = problem_.shape;
-  std::vector<RowRange> ranges;
-  std::vector<const float*> inputs;
-  for (std::int64_t step = shape.steps() - 1; step >= 0; --step) {
-    const std::int64_t finished = shape.finished(step);
-    if (finished == 0) continue;
-    const std::int64_t sentence = shape.size(step) - finished;
-    ranges.push_back({sentence, finished});
-    inputs.push_back(packed + (shape.offset(step) + sentence) * problem_.units);
-  }
-  run_on_floats(
-      *make_place_rows_cuda(compute_, std::move(ranges), shape.sentences(), problem_.units), inputs,
-      last);
-}
-
 void LstmKernelCuda::run(const KernelArguments& arguments) {
   compute_.zero(arguments.workspace + zeros_,
                 static_cast<std::size_t>(problem_.units) * sizeof(float));
@@ -137,8 +106,6 @@ void LstmKernelCuda::run(const KernelArguments& arguments) {
         lstm_layer(problem_, number, arguments, at(arguments.workspace, unretained_));
     project(layer, arguments);
     run_steps(layer, arguments.workspace);
-    copy_last(layer.outputs, layer.last_h);
-    copy_last(layer.cells, layer.last_c);
   }
 }
 
@@ -177,7 +144,6 @@ class LstmGradKernelCuda final : public Kernel {
     make_product(compute_, problem)
         ->run({.a = a, .b = b, .c = c, .workspace = arguments.workspace + scratch_});
   }
-  void copy_state(const float* from, float* to) const;
   void run_steps(const LstmGradLayer& layer, const KernelArguments& arguments) const;
   void drop(std::int64_t layer, const float* input, float* output,
             const KernelArguments& arguments) const;
@@ -222,17 +188,8 @@ std::size_t LstmGradKernelCuda::scratch_bytes() const {
   return bytes;
 }
 
-void LstmGradKernelCuda::copy_state(const float* from, float* to) const {
-  const auto count = static_cast<std::size_t>(problem_.sentences() * problem_.units);
-  check_cuda(
-      cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, compute_.stream()),
-      "cudaMemcpyAsync");
-}
-
 void LstmGradKernelCuda::run_steps(const LstmGradLayer& layer,
                                    const KernelArguments& arguments) const {
-  copy_state(layer.grad_last_h, layer.grad_h);
-  copy_state(layer.grad_last_c, layer.grad_c);
   float* grad_sums = at(arguments, grad_sums_);
   ProductLoop products(compute_);
   for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
@@ -252,7 +209,7 @@ void LstmGradKernelCuda::drop(std::int64_t layer, const float* input, float* out
                               const KernelArguments& arguments) const {
   run_on_floats(
       *make_dropout_cuda(compute_, problem_.rows() * problem_.units, problem_.mask_of(layer)),
-      {input}, output, arguments);
+      {input}, {output}, arguments);
 }
 
 // Returns a layer's input, with dropout applied again to what was retained.
@@ -274,7 +231,7 @@ void LstmGradKernelCuda::copy_outputs_before(const LstmGradLayer& layer, float* 
     inputs.push_back(outputs_before(problem_, layer, step));
   }
   run_on_floats(*make_place_rows_cuda(compute_, std::move(ranges), problem_.rows(), problem_.units),
-                inputs, rows);
+                inputs, {rows});
 }
 
 void LstmGradKernelCuda::write_weight_gradients(const LstmGradLayer& layer,

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
 #include "framework/compute.h"
+#include "framework/host_device.h"
 #include "framework/kernel.h"
 #include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/recurrent/packed_shape.h"
@@ -18,21 +20,44 @@ struct LstmCellsBefore {
 };
 
 // One word of `rows` sentences of `units` units: i, f, o = sigmoid and g = tanh of `sums`
-// [rows, 4 units], c = f c_before + i g, h = o tanh(c). `gates` may be `sums`, c may be the cells
-// before.
+// [rows, 4 units] + (bias_w + bias_u) [4 units], c = f c_before + i g, h = o tanh(c). The biases
+// are null if `sums` has them. `gates` may be `sums`, c may be the cells before. The sentences of
+// the rows from `running` on end here: h and c of row k go to row k of last_h and last_c, too.
 struct LstmRows {
   std::int64_t rows;
   std::int64_t units;
   const float* sums;
+  const float* bias_w = nullptr;
+  const float* bias_u = nullptr;
   LstmCellsBefore before;
   float* gates;
   float* c;
   float* h;
+  std::int64_t running = std::numeric_limits<std::int64_t>::max();
+  float* last_h = nullptr;
+  float* last_c = nullptr;
 };
 void run_lstm_rows(const LstmRows& rows);
 
-// The gradients of `sums` and of the cells before. The gradient of h is grad_h plus more_grad_h,
-// unless that is null; grad_sums may be `gates`, grad_c_before may be grad_c.
+// What reaches an output and a cell from the next word. The rows of h and c from `running` on are
+// not written yet: their sentences end at this word, and last_h and last_c come from outside.
+struct LstmGradAfter {
+  const float* h;  // null: nothing, last_h neither
+  const float* c;
+  std::int64_t running = std::numeric_limits<std::int64_t>::max();
+  const float* last_h = nullptr;
+  const float* last_c = nullptr;
+
+  SKYLINE_HOST_DEVICE const float* h_of(std::int64_t row) const {
+    return row < running ? h : last_h;
+  }
+  SKYLINE_HOST_DEVICE const float* c_of(std::int64_t row) const {
+    return row < running ? c : last_c;
+  }
+};
+
+// The gradients of `sums` and of the cells before. The gradient of h is grad_h plus that of
+// `after`; grad_sums may be `gates`, grad_c_before may be after.c.
 struct LstmGradRows {
   std::int64_t rows;
   std::int64_t units;
@@ -40,8 +65,7 @@ struct LstmGradRows {
   LstmCellsBefore before;
   const float* c;
   const float* grad_h;
-  const float* more_grad_h;
-  const float* grad_c;
+  LstmGradAfter after;
   float* grad_sums;
   float* grad_c_before;
 };

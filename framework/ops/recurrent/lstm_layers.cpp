@@ -73,10 +73,15 @@ LstmRows lstm_step(const LstmProblem& problem, const LstmLayer& layer, std::int6
   return {.rows = problem.shape.size(step),
           .units = problem.units,
           .sums = gates,
+          .bias_w = layer.bias_w,
+          .bias_u = layer.bias_u,
           .before = cells_before(problem, layer, step, zeros),
           .gates = gates,
           .c = layer.cells + first,
-          .h = layer.outputs + first};
+          .h = layer.outputs + first,
+          .running = problem.shape.size(step) - problem.shape.finished(step),
+          .last_h = layer.last_h,
+          .last_c = layer.last_c};
 }
 
 // Inputs: x, (h, c,) y, reserve, grad_y, grad_h, grad_c, then w, u of each layer.
@@ -121,18 +126,23 @@ LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& lay
           .before = cells_before(problem, layer, step, zeros),
           .c = layer.cells + first,
           .grad_h = layer.grad_outputs + first,
-          .more_grad_h = layer.grad_h,
-          .grad_c = layer.grad_c,
+          .after = {.h = layer.grad_h,
+                    .c = layer.grad_c,
+                    .running = problem.shape.size(step) - problem.shape.finished(step),
+                    .last_h = layer.grad_last_h,
+                    .last_c = layer.grad_last_c},
           .grad_sums = grad_sums + 4 * first,
           .grad_c_before = layer.grad_c};
 }
 
-void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output,
-                   const KernelArguments& of) {
-  std::vector<const std::byte*> addresses;
-  for (const float* input : inputs) addresses.push_back(reinterpret_cast<const std::byte*>(input));
-  std::byte* outputs[] = {reinterpret_cast<std::byte*>(output)};
-  kernel.run({addresses, outputs, nullptr, of.run_value, of.run_value_at});
+void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs,
+                   const std::vector<float*>& outputs, const KernelArguments& of,
+                   std::byte* workspace) {
+  std::vector<const std::byte*> from;
+  for (const float* input : inputs) from.push_back(reinterpret_cast<const std::byte*>(input));
+  std::vector<std::byte*> to;
+  for (float* output : outputs) to.push_back(reinterpret_cast<std::byte*>(output));
+  kernel.run({from, to, workspace, of.run_value, of.run_value_at});
 }
 
 }  // namespace skyline

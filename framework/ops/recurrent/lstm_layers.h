@@ -72,9 +72,10 @@ LstmGradLayer lstm_grad_layer(const LstmProblem& problem, const LstmGradients& g
 LstmGradRows lstm_grad_step(const LstmProblem& problem, const LstmGradLayer& layer,
                             std::int64_t step, const float* zeros, float* grad_sums);
 
-// Runs another op's kernel on floats, with the run value of `of`.
-void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs, float* output,
-                   const KernelArguments& of = {});
+// Runs another op's kernel on floats, with the run value of `of` and a workspace of its own.
+void run_on_floats(Kernel& kernel, const std::vector<const float*>& inputs,
+                   const std::vector<float*>& outputs, const KernelArguments& of = {},
+                   std::byte* workspace = nullptr);
 
 // Returns the operand of a step's recurrent product: the outputs of the step before or of the
 // initial state; null for zeros.

@@ -12,39 +12,38 @@
 
 namespace skyline {
 
-// y [rows, out] from x [rows, in] and one weight, for many numbers of rows. The weight is packed
-// once into the library's preferred layout, and every product reads that. Products run in
-// row_pieces().
+// y [rows, out] from x [rows, in] and one weight, for many numbers of rows: a product or, with
+// `add`, what is added to y. The weight is packed once into the library's preferred layout, and
+// every product reads that. Products run in row_pieces().
 class PackedProduct {
  public:
-  enum class Result { kOverwrite, kAdd, kAddBias };
   struct Options {
     std::int64_t in = 1;
     std::int64_t out = 1;
-    bool transposed = false;             // the weight is [out, in] in memory, else [in, out]
-    Result result = Result::kOverwrite;  // y = x w, y += x w, or y = x w + bias
+    bool transposed = false;  // the weight is [out, in] in memory, else [in, out]
+    bool add = false;
+    bool once =
+        false;  // one product reads a packed weight, for which transposing it takes too long
     // In a wide op each lane computes one of so many parts of the rows. No bit depends on it.
     std::size_t parts = 1;
   };
   struct Operands {
     const float* x = nullptr;
-    const float* bias = nullptr;
+    const float* weight = nullptr;  // from pack()
     float* y = nullptr;
-  };
-  struct Workspace {
-    std::byte* packed = nullptr;   // packed_bytes()
-    std::byte* scratch = nullptr;  // scratch_bytes()
   };
 
   explicit PackedProduct(const Options& options);
 
   // Call it for each number of rows that run() will be given, before asking for the sizes.
   void plan(std::int64_t rows);
-  std::size_t packed_bytes() const { return packed_.get_size(); }
+  std::size_t packed_bytes() const { return plain_ == packed_ ? 0 : packed_.get_size(); }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
-  void pack(const float* weight, const Workspace& workspace);
-  void run(std::int64_t rows, const Operands& operands, const Workspace& workspace);
+  // Packs a weight into packed_bytes(). Returns its address there, or `weight` if the library
+  // prefers how it is stored. `scratch`, here and in run(), has scratch_bytes().
+  const float* pack(const float* weight, std::byte* packed, std::byte* scratch);
+  void run(std::int64_t rows, const Operands& operands, std::byte* scratch);
 
   // Returns oneDNN's names of the implementations of all planned products.
   std::vector<std::string> implementations() const;
@@ -54,28 +53,10 @@ class PackedProduct {
   void plan_piece(std::int64_t rows);
 
   Options options_;
-  dnnl::memory::desc packed_;
+  dnnl::memory::desc plain_, packed_;
   DnnlKernel packing_;
   std::map<std::int64_t, std::unique_ptr<DnnlKernel>> by_rows_;
   std::size_t scratch_bytes_ = 0;
-};
-
-// grad [out, in] = grad_y^T x over `rows` rows of grad_y [rows, out] and x [rows, in]. For the
-// reason given in row_pieces.h, few numbers of rows should occur: round up with padded() and fill
-// with zeros.
-class WeightProduct {
- public:
-  static std::int64_t padded(std::int64_t rows) {
-    return (rows + kRowGrain - 1) / kRowGrain * kRowGrain;
-  }
-
-  WeightProduct(std::int64_t rows, std::int64_t out, std::int64_t in);
-  std::size_t scratch_bytes() const { return kernel_.workspace_bytes(); }
-  void run(const float* grad_y, const float* x, float* grad, std::byte* scratch);
-  std::vector<std::string> implementations() const { return kernel_.implementations(); }
-
- private:
-  DnnlKernel kernel_;
 };
 
 }  // namespace skyline
