@@ -54,8 +54,9 @@ std::map<std::string, std::size_t> workspaces_within_peak(const DryRunFacts& ste
   std::map<std::string, std::size_t> limits;
   for (const auto& [op, use] : step.step.engines) {
     if (bytes[op] <= peak) continue;
-    // Each part is rounded up.
-    const std::size_t room = std::max(peak - others[op], kAlignmentBytes) - kAlignmentBytes;
+    // Each part is rounded up. One block is always free: many engines on tensor cores ask for some
+    // hundred bytes, and others would be much slower.
+    const std::size_t room = std::max(peak - others[op], 2 * kAlignmentBytes) - kAlignmentBytes;
     const auto [limit, is_new] = limits.emplace(use.problem, room);
     if (!is_new) limit->second = std::min(limit->second, room);
   }

@@ -51,9 +51,9 @@ std::unique_ptr<Convolution> make_product_convolution(CudaCompute& compute, Conv
                                                       const Conv2dProblem& problem);
 
 // Returns the gradient of an input (kGradInput) in fp32 by operations with engines that read and
-// write images as they are stored. cuDNN's own engines for it, except its slow reference, first copy
-// x and y into another layout and ask for as much workspace (cuDNN 9.19 on an H200; engines_test.cpp
-// checks it), so that few would fit a limit.
+// write images as they are stored. cuDNN's own engines for it, except its slow reference, first
+// copy x and y into another layout and ask for as much workspace (cuDNN 9.19 on an H200;
+// engines_test.cpp checks it), so that few would fit a limit.
 //   Stride 1: the convolution of grad_output with the weight turned by 180 degrees, its channels
 //     exchanged. The workspace holds that weight, beside that of the convolution.
 //   1 x 1 windows with a larger stride: the product for the pixels that have a window, spread over
