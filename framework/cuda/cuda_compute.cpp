@@ -15,17 +15,6 @@ namespace {
 
 constexpr unsigned long long kNone = ~0ull;
 
-std::int64_t multiprocessors_of(const CudaOptions& options) {
-  if (options.plan_only) {
-    return (options.engines != nullptr ? *options.engines : EngineChoices()).multiprocessors();
-  }
-  int device = 0, count = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
-             "cudaDeviceGetAttribute");
-  return count;
-}
-
 }  // namespace
 
 WrongValues::~WrongValues() {
@@ -66,12 +55,9 @@ EngineChoices* heuristic_choices(Compute& compute) {
 
 CudaCompute::CudaCompute(const CudaOptions& options)
     : options_(options), runner_(std::make_unique<CudaRunner>(*this)) {
-  if (!options.plan_only) {
-    require_cuda_device();
-    require_kernel_image();
-  }
-  multiprocessors_ = multiprocessors_of(options);
   if (options.plan_only) return;
+  require_cuda_device();
+  require_kernel_image();
   stream_ = cuda_stream();
   if (options_.graph) runner_->capture(stream_);
 }

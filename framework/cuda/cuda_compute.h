@@ -69,8 +69,6 @@ class CudaCompute final : public Compute {
 
   const CudaOptions& options() const noexcept { return options_; }
   cudaStream_t stream() const noexcept { return stream_; }
-  // Of the device; of the described card if nothing runs.
-  std::int64_t multiprocessors() const noexcept { return multiprocessors_; }
 
   WrongValues& wrong_values() noexcept { return wrong_values_; }
 
@@ -85,7 +83,6 @@ class CudaCompute final : public Compute {
 
   CudaOptions options_;
   cudaStream_t stream_ = nullptr;  // null if nothing runs
-  std::int64_t multiprocessors_ = 0;
   WrongValues wrong_values_;
   std::unique_ptr<Uploads> uploads_;          // made by the first upload
   std::shared_ptr<CudaLibraries> libraries_;  // shared: destroyed without its header

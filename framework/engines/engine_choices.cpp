@@ -119,11 +119,6 @@ EngineChoices cpu_choices(const Json& file, const Reader& reader) {
 
 std::string EngineChoices::card_name() const { return card.empty() ? "the CPU" : name_of(card); }
 
-std::int64_t EngineChoices::multiprocessors() const {
-  constexpr std::int64_t kOfH100 = 132;
-  return card.empty() ? kOfH100 : read_json(card).value("multiProcessorCount", kOfH100);
-}
-
 std::string EngineChoices::to_json() const {
   if (card.empty()) return to_json_of_cpu(*this);
   Json choices = Json::object();

@@ -38,8 +38,6 @@ struct EngineChoices {
 
   // "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)", or "the CPU".
   std::string card_name() const;
-  // Of the card; those of an H100 if none is described.
-  std::int64_t multiprocessors() const;
 
   std::string to_json() const;
   // Throws std::runtime_error with the file (`where`) and the member that is missing or has the

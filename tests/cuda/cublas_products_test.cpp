@@ -75,7 +75,7 @@ TEST_F(CublasProductsTest, HeuristicsKnowTheWorkspaceOfDryRuns) {
   const ProductProblem problem{.rows = 64, .columns = 64, .inner = 10'000};
   run(problem);
   EXPECT_GT(script_.most_workspace_bytes, 0u);
-  EXPECT_EQ(script_.most_workspace_bytes, product_workspace_bytes(compute_, problem));
+  EXPECT_EQ(script_.most_workspace_bytes, product_workspace_bytes(problem));
 }
 
 TEST_F(CublasProductsTest, BiasAndReluAreTheEpilogue) {

@@ -181,39 +181,17 @@ TEST(ProductKernels, OnlyProductsAreProducts) {
 
 // The limit of --workspace holds for them, too.
 TEST(ProductKernels, PartialSumsKeepToTheLimit) {
-  const CudaCompute compute({.plan_only = true});
-  ProductProblem limited{.rows = 256, .columns = 64, .inner = 100'000};
+  const ProductProblem small{.rows = 256, .columns = 64, .inner = 100'000};
+  ProductProblem limited = small;
+  EXPECT_EQ(product_workspace_bytes(small), 8u * 256 * 64 * 4);
   limited.most_workspace_bytes = 200'000;
-  EXPECT_EQ(product_workspace_bytes(compute, limited), 3u * 256 * 64 * 4);
+  EXPECT_EQ(product_workspace_bytes(limited), 3u * 256 * 64 * 4);
   limited.most_workspace_bytes = 0;
-  EXPECT_EQ(product_workspace_bytes(compute, limited), 0u);
-}
-
-// Blocks of tiles of 128 x 128: two for each of 132 multiprocessors.
-TEST(ProductKernels, PartialSumsKeepEveryMultiprocessorBusy) {
-  const CudaCompute compute({.plan_only = true});
-  const auto shares = [&compute](const ProductProblem& problem) {
-    return product_workspace_bytes(compute, problem) /
-           static_cast<std::size_t>(4 * problem.rows * problem.columns);
-  };
-  EXPECT_EQ(shares({.rows = 64, .columns = 64, .inner = 401'408}), 264u);
-  EXPECT_EQ(shares({.rows = 256, .columns = 64, .inner = 401'408}), 132u);
-  EXPECT_EQ(shares({.rows = 257, .columns = 64, .inner = 401'408}), 88u) << "a tile is begun";
-  EXPECT_EQ(shares({.rows = 512, .columns = 2048, .inner = 6272}), 5u) << "of 64 tiles";
-  EXPECT_EQ(shares({.rows = 1536, .columns = 2048, .inner = 9000}), 2u) << "of 192 tiles";
-  EXPECT_EQ(shares({.rows = 4096, .columns = 2048, .inner = 9000}), 0u) << "one fills the card";
-  EXPECT_EQ(shares({.rows = 2048, .columns = 2090, .inner = 9000}), 0u) << "32 MiB hold one";
-  EXPECT_EQ(shares({.rows = 64, .columns = 64, .inner = 1024}), 4u) << "of 256 products each";
-  EXPECT_EQ(shares({.rows = 64, .columns = 64, .inner = 511}), 0u);
-}
-
-// A card with fewer multiprocessors needs fewer blocks, and a dry run knows it from the
-// description.
-TEST(ProductKernels, PartialSumsAreThoseOfTheDescribedCard) {
-  EngineChoices engines{.card = R"({"multiProcessorCount": 50})"};
-  const CudaCompute compute({.engines = &engines, .plan_only = true});
-  EXPECT_EQ(product_workspace_bytes(compute, {.rows = 64, .columns = 64, .inner = 401'408}),
-            100u * 64 * 64 * 4);
+  EXPECT_EQ(product_workspace_bytes(limited), 0u);
+  // Two shares of a result of 12 MiB; none of one that fills the card, nor of short sums.
+  EXPECT_EQ(product_workspace_bytes({.rows = 1536, .columns = 2048, .inner = 9000}), 24u << 20);
+  EXPECT_EQ(product_workspace_bytes({.rows = 4096, .columns = 2048, .inner = 9000}), 0u);
+  EXPECT_EQ(product_workspace_bytes({.rows = 256, .columns = 64, .inner = 511}), 0u);
 }
 
 // Returns the workspace of the gradient of an input.
@@ -249,8 +227,7 @@ TEST(ProductKernels, GradientsOfInputsConvolveTurnedWeightsOrSpreadProducts) {
   const ConvolutionCase pixels{{2, 4, 8, 9}, {8, 4, 1, 1}, {.stride = 3}};
   EXPECT_EQ(workspace_of(pixels), 2u * 4 * 3 * 3 * sizeof(float) + 32) << "whole parts";
   EXPECT_EQ(workspace_of(pixels, {.tf32 = true}), direct_of(pixels));
-  const std::size_t product = product_workspace_bytes(CudaCompute({.plan_only = true}),
-                                                      {.rows = 1, .columns = 4, .inner = 2048});
+  const std::size_t product = product_workspace_bytes({.rows = 1, .columns = 4, .inner = 2048});
   EXPECT_GT(product, 0u);
   EXPECT_EQ(workspace_of({{1, 4, 2, 2}, {2048, 4, 1, 1}, {.stride = 2}}), product + 64);
   EXPECT_TRUE(is_direct({{1, 4, 7, 7}, {5, 4, 1, 1}, {.stride = {1, 2}}}));

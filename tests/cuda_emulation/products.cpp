@@ -89,14 +89,14 @@ class EmulatedProduct final : public Product {
 
   void run(const ProductOperands& operands) override {
     const std::int64_t rows = problem_.rows, columns = problem_.columns, inner = problem_.inner;
-    const auto workspace = static_cast<std::int64_t>(product_workspace_bytes(compute_, problem_));
+    const auto workspace = static_cast<std::int64_t>(product_workspace_bytes(problem_));
     require({{operands.workspace, workspace}}, kWorkspaceAlignment);
     require(
         {floats(operands.a, rows * inner), floats(operands.b, inner * columns),
          floats(operands.bias, problem_.bias ? columns : 0), floats(operands.c, rows * columns)},
         alignof(float));
-    enqueue(compute_, [problem = problem_, operands, workspace] {
-      std::fill_n(operands.workspace, workspace, std::byte{0xEE});
+    enqueue(compute_, [problem = problem_, operands] {
+      std::fill_n(operands.workspace, product_workspace_bytes(problem), std::byte{0xEE});
       multiply(problem, operands);
     });
   }
@@ -223,7 +223,7 @@ class EmulatedConvolution final : public Convolution {
 };
 
 constexpr const char* kEmulatedCard =
-    R"({"deviceName": "an emulated device", "deviceVer": 900, "multiProcessorCount": 132})";
+    R"({"deviceName": "an emulated device", "deviceVer": 900, "multiProcessorCount": 1})";
 
 }  // namespace
 

@@ -301,9 +301,7 @@ using cuda_emulation::stream_of;
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const int capability = options().compute_capability;
-  *value = attribute == cudaDevAttrMultiProcessorCount      ? 132  // as an H100
-           : attribute == cudaDevAttrComputeCapabilityMajor ? capability / 10
-                                                            : capability % 10;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
   return health();
 }
 

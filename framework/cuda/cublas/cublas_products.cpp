@@ -87,10 +87,9 @@ void CublasLibrary::check(cublasStatus_t status, const char* call) const {
 class PreparedProduct {
  public:
   PreparedProduct(const CublasLibrary& library, const ProductProblem& problem,
-                  std::size_t workspace_bytes, const CudaOptions& options)
+                  const CudaOptions& options)
       : library_(library),
         problem_(problem),
-        workspace_bytes_(workspace_bytes),
         operation_(operation(options)),
         a_(layout(problem.columns, problem.inner, problem.transposed_b)),
         b_(layout(problem.inner, problem.rows, problem.transposed_a)),
@@ -123,7 +122,6 @@ class PreparedProduct {
 
   const CublasLibrary& library_;
   ProductProblem problem_;
-  std::size_t workspace_bytes_;
   Owned<cublasLtMatmulDescOpaque_t> operation_;
   Owned<cublasLtMatrixLayoutOpaque_t> a_, b_, c_;
   std::vector<cublasLtMatmulAlgo_t> algorithms_;  // by expected speed; the first is in use
@@ -162,7 +160,8 @@ void PreparedProduct::choose(const CudaOptions& options, std::uint32_t alignment
   library_.check(library_.matmul_preference_create(&made), "cublasLtMatmulPreferenceCreate");
   const Owned<cublasLtMatmulPreferenceOpaque_t> preference(made,
                                                            library_.matmul_preference_destroy);
-  prefer(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes_});
+  prefer(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+         std::uint64_t{product_workspace_bytes(problem_)});
   for (const auto name :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
@@ -205,7 +204,7 @@ cublasStatus_t PreparedProduct::run(const cublasLtMatmulAlgo_t& algorithm,
   const float one = 1, beta = problem_.add ? 1.0f : 0.0f;
   return library_.matmul(library_.handle(), operation_.get(), &one, operands.b, a_.get(),
                          operands.a, b_.get(), &beta, operands.c, c_.get(), operands.c, c_.get(),
-                         &algorithm, operands.workspace, workspace_bytes_, stream);
+                         &algorithm, operands.workspace, product_workspace_bytes(problem_), stream);
 }
 
 CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {}
@@ -213,12 +212,11 @@ CublasProducts::CublasProducts(const CudaOptions& options) : options_(options) {
 CublasProducts::~CublasProducts() = default;
 
 std::shared_ptr<PreparedProduct> CublasProducts::prepared(const ProductProblem& problem,
-                                                          std::size_t workspace_bytes,
                                                           std::uint32_t alignment_bytes) {
   const Key key{problem, alignment_bytes};
   if (const auto found = prepared_.find(key); found != prepared_.end()) return found->second;
   if (prepared_.size() >= kMostPrepared) prepared_.clear();
-  auto product = std::make_shared<PreparedProduct>(library_, problem, workspace_bytes, options_);
+  auto product = std::make_shared<PreparedProduct>(library_, problem, options_);
   product->choose(options_, alignment_bytes);
   return prepared_[key] = std::move(product);
 }
@@ -233,8 +231,7 @@ class CublasProduct final : public Product {
   void run(const ProductOperands& operands) override {
     const std::uint32_t alignment = alignment_of(operands);
     if (!prepared_ || alignment != alignment_bytes_) {
-      prepared_ = compute_.libraries().products().prepared(
-          problem_, product_workspace_bytes(compute_, problem_), alignment);
+      prepared_ = compute_.libraries().products().prepared(problem_, alignment);
       alignment_bytes_ = alignment;
     }
     prepared_->run(operands, compute_.stream());

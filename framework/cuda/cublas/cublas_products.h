@@ -57,11 +57,9 @@ class CublasProducts {
   explicit CublasProducts(const CudaOptions& options);
   ~CublasProducts();
 
-  // Returns a problem's descriptors and algorithm for its product_workspace_bytes() and addresses
-  // that are multiples of `alignment_bytes`. Throws std::runtime_error if the library has no
-  // algorithm.
+  // Returns a problem's descriptors and algorithm for addresses that are multiples of so many
+  // bytes. Throws std::runtime_error if the library has no algorithm.
   std::shared_ptr<PreparedProduct> prepared(const ProductProblem& problem,
-                                            std::size_t workspace_bytes,
                                             std::uint32_t alignment_bytes);
 
  private:

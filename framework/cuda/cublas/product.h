@@ -33,12 +33,11 @@ struct ProductOperands {
   std::byte* workspace = nullptr;
 };
 
-// Returns room for the partial sums of a product whose result has too few tiles of 128 x 128 to
-// keep the card busy, so that blocks share the inner sums: the result times the shares that give
-// each multiprocessor two blocks, ceil(2 multiprocessors / tiles), as far as each sums 256 products
-// and all fit into 32 MiB and problem.most_workspace_bytes; 0 for one share. A formula, so that a
-// dry run needs no device.
-std::size_t product_workspace_bytes(const CudaCompute& compute, const ProductProblem& problem);
+// Returns room for the partial sums of a product whose result is too small to keep a card busy, so
+// that blocks share the inner sums: up to eight times the result; 0 for results above 16 MiB, for
+// short inner sums and where it would exceed problem.most_workspace_bytes. A formula, so that a dry
+// run needs no device.
+std::size_t product_workspace_bytes(const ProductProblem& problem);
 
 // A matrix product in fp32 on the device.
 class Product {

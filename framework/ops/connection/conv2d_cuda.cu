@@ -39,10 +39,9 @@ class ProductConvolution final : public Convolution {
   ProductConvolution(CudaCompute& compute, ConvolutionKind kind, ProductProblem problem)
       : kind_(kind), problem_(limited(problem, compute.options())) {
     product_ = make_product(compute, problem_);
-    workspace_bytes_ = product_workspace_bytes(compute, problem_);
   }
 
-  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  std::size_t workspace_bytes() const override { return product_workspace_bytes(problem_); }
   bool finishes() const override { return true; }
 
   void run(const ConvolutionOperands& operands) override {
@@ -63,7 +62,6 @@ class ProductConvolution final : public Convolution {
   ConvolutionKind kind_;
   ProductProblem problem_;
   std::unique_ptr<Product> product_;
-  std::size_t workspace_bytes_;
 };
 
 // Writes element `index` of the turned weight [C, O, KH, KW] from the weight [O, C, KH, KW]. Only

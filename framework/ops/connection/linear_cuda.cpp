@@ -28,16 +28,14 @@ std::unique_ptr<Kernel> make_linear_cuda(CudaCompute& compute, const LinearProbl
                                .inner = problem.x[1],
                                .transposed_b = true,
                                .bias = problem.bias};
-  return make_kernel(product_workspace_bytes(compute, product),
-                     run_product(compute, product, 0, 1));
+  return make_kernel(product_workspace_bytes(product), run_product(compute, product, 0, 1));
 }
 
 std::unique_ptr<Kernel> make_linear_grad_input_cuda(CudaCompute& compute,
                                                     const LinearProblem& problem) {
   const ProductProblem product{
       .rows = problem.x[0], .columns = problem.x[1], .inner = problem.y[1]};
-  return make_kernel(product_workspace_bytes(compute, product),
-                     run_product(compute, product, 1, 0));
+  return make_kernel(product_workspace_bytes(product), run_product(compute, product, 1, 0));
 }
 
 // Computes grad_weight as a product and grad_bias as the sum of grad_output over the batch. Both
@@ -57,7 +55,7 @@ std::unique_ptr<Kernel> make_linear_grad_weight_cuda(CudaCompute& compute,
     sums.run(compute, arguments.input<float>(1), arguments.output<float>(1), arguments.workspace);
   };
   const std::size_t sums_bytes = problem.bias ? sums.workspace_bytes() : 0;
-  return make_kernel(std::max(product_workspace_bytes(compute, product), sums_bytes), run);
+  return make_kernel(std::max(product_workspace_bytes(product), sums_bytes), run);
 }
 
 }  // namespace skyline

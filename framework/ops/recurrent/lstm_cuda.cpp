@@ -61,9 +61,9 @@ LstmKernelCuda::LstmKernelCuda(CudaCompute& compute, const LstmProblem& problem)
 }
 
 std::size_t LstmKernelCuda::product_bytes() const {
-  std::size_t bytes = product_workspace_bytes(compute_, projection(0));
+  std::size_t bytes = product_workspace_bytes(projection(0));
   for (const std::int32_t size : problem_.shape.batch_sizes()) {
-    bytes = std::max(bytes, product_workspace_bytes(compute_, recurrence(size)));
+    bytes = std::max(bytes, product_workspace_bytes(recurrence(size)));
   }
   return bytes;
 }
@@ -179,11 +179,11 @@ LstmGradKernelCuda::LstmGradKernelCuda(CudaCompute& compute, const LstmProblem& 
 std::size_t LstmGradKernelCuda::scratch_bytes() const {
   std::size_t bytes = bias_sums_.workspace_bytes();
   for (const auto& problem : {to_input(0), to_weight(problem_.in), to_weight(problem_.units)}) {
-    bytes = std::max(bytes, product_workspace_bytes(compute_, problem));
+    bytes = std::max(bytes, product_workspace_bytes(problem));
   }
-  if (problem_.layers > 1) bytes = std::max(bytes, product_workspace_bytes(compute_, to_input(1)));
+  if (problem_.layers > 1) bytes = std::max(bytes, product_workspace_bytes(to_input(1)));
   for (const std::int32_t size : problem_.shape.batch_sizes()) {
-    bytes = std::max(bytes, product_workspace_bytes(compute_, to_step_before(size)));
+    bytes = std::max(bytes, product_workspace_bytes(to_step_before(size)));
   }
   return bytes;
 }

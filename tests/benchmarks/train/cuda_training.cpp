@@ -99,7 +99,7 @@ double measure_cuda_peak(const CudaOptions& options, std::size_t extent) {
   const auto side = static_cast<std::int64_t>(extent);
   const ProductProblem problem{.rows = side, .columns = side, .inner = side};
   const std::size_t matrix_bytes = extent * extent * sizeof(float);
-  const std::size_t bytes = 3 * matrix_bytes + product_workspace_bytes(*compute->cuda(), problem);
+  const std::size_t bytes = 3 * matrix_bytes + product_workspace_bytes(problem);
   std::byte* matrices = device->allocate(bytes);
   const std::vector<float> noise = noise_values(2 * extent * extent);
   compute->write(matrices, noise.data(), 2 * matrix_bytes);

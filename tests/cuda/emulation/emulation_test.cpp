@@ -371,7 +371,7 @@ TEST(EmulatedLibraries, TakeOperandsOnTheDeviceOnly) {
   };
   const ProductProblem problem{.rows = 2, .columns = 3, .inner = 4};
   const auto a = floats(8), b = floats(12), c = floats(6), little = floats(5);
-  const auto workspace = floats(product_workspace_bytes(compute, problem) / sizeof(float));
+  const auto workspace = floats(product_workspace_bytes(problem) / sizeof(float));
   const auto run = [&](float* result) {
     make_product(compute, problem)
         ->run({.a = a->get(),

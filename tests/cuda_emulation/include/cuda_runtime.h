@@ -39,7 +39,6 @@ enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSymbolNotFound = 1,
 };
 enum cudaDeviceAttr {
-  cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76,
 };
