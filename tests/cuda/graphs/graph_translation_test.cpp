@@ -86,8 +86,8 @@ TEST_F(CudaGraphTranslation, GivesTheSameBitsInTwoGraphsAStep) {
   }
 }
 
-// A pool chooses between free blocks of one size by their addresses, so steps need not return to the
-// same ones: on an H100 they did not.
+// A pool chooses between free blocks of one size by their addresses, so steps need not return to
+// the same ones: on an H100 they did not.
 TEST_F(CudaGraphTranslation, GivesTheSameBitsFromAPool) {
   expect_same_bits([](TrainOptions& options) { options.memory.allocator = "best-fit-pool"; });
 }
