@@ -16,10 +16,10 @@ BatchNorm2d::BatchNorm2d(Context& context, std::string_view name, int channels,
   add_batch_counter("num_batches_tracked");
 }
 
-Tensor BatchNorm2d::operator()(Context& context, Tensor x) const {
+Tensor BatchNorm2d::operator()(Context& context, Tensor x, Tensor shortcut) const {
   const LayerScope scope(context, name());
   return batch_norm(context, std::move(x), parameter(0), parameter(1), buffers()[0].value,
-                    buffers()[1].value, params_);
+                    buffers()[1].value, params_, std::move(shortcut));
 }
 
 }  // namespace skyline

@@ -32,8 +32,9 @@ class ConvBatchNorm : public Layer {
 
   ConvBatchNorm(Context& context, std::string_view name, const Options& options);
 
-  // x [N, in, H, W] to [N, out, OH, OW], see conv2d() and batch_norm().
-  Tensor operator()(Context& context, Tensor x) const;
+  // x [N, in, H, W] and perhaps a shortcut [N, out, OH, OW] to [N, out, OH, OW], see conv2d() and
+  // batch_norm().
+  Tensor operator()(Context& context, Tensor x, Tensor shortcut = {}) const;
 
  private:
   BatchNorm2d make_bn(Context& context, const Options& options) const;

@@ -5,7 +5,6 @@
 
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "models/image_size.h"
 
@@ -90,8 +89,7 @@ Tensor InvertedResidual::operator()(Context& context, Tensor x) const {
   Tensor input = adds_input_ ? x : Tensor();
   if (layers_.expand) x = (*layers_.expand)(context, std::move(x));
   x = layers_.depthwise(context, std::move(x));
-  x = layers_.project(context, std::move(x));
-  return adds_input_ ? add(context, std::move(x), std::move(input)) : x;
+  return layers_.project(context, std::move(x), std::move(input));
 }
 
 MobileNetV2::MobileNetV2(Context& context, const ModelShape& shape)

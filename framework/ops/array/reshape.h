@@ -33,4 +33,7 @@ Tensor reshape(Context& context, Tensor x, Shape shape);
 // c. Throws ShapeError on rank 0.
 Tensor flatten(Context& context, Tensor x);
 
+// Returns the call that passes grad_output, of that shape, on as the gradient of an input.
+GradientCall pass_gradient_on(const Shape& shape, int input);
+
 }  // namespace skyline

@@ -61,7 +61,7 @@ class AddScaled : public ElementwiseOp {
     for (const int i : {0, 1}) {
       if (!needed[static_cast<std::size_t>(i)]) continue;
       if (!params_.relu && (i == 0 || params_.scale == 1)) {
-        calls.push_back(alias_of_grad_output(inputs[0].shape, i));
+        calls.push_back(pass_gradient_on(inputs[0].shape, i));
         continue;
       }
       (i == 0 ? computed.x : computed.residual) = true;
@@ -75,11 +75,6 @@ class AddScaled : public ElementwiseOp {
   }
 
  private:
-  // The gradient is grad_output itself, so nothing is copied.
-  static GradientCall alias_of_grad_output(const Shape& shape, int input) {
-    return {std::make_shared<Reshape>(shape), {GradientSource::grad_output(0)}, {input}};
-  }
-
   AddScaledParams params_;
 };
 

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <stdexcept>
+#include <utility>
 
 #include "framework/ops/activation/activations.h"
+#include "framework/ops/array/reshape.h"
+#include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm_kernels.h"
 #include "framework/ops/support/declared_op.h"
+#include "framework/ops/support/sum_reader.h"
 
 namespace skyline {
 
@@ -14,7 +19,8 @@ namespace {
 
 std::string params_text(const BatchNormParams& params) {
   const std::string limit = std::isinf(params.relu_limit) ? "" : fmt::to_string(params.relu_limit);
-  return fmt::format("epsilon={}{}", params.epsilon, params.relu ? " relu" + limit : "");
+  return fmt::format("epsilon={}{}{}", params.epsilon, params.relu ? " relu" + limit : "",
+                     params.shortcut ? " shortcut" : "");
 }
 
 void require_channels(const std::string& where, std::initializer_list<const char*> names,
@@ -30,14 +36,52 @@ std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
                                                               {"mean", channels},
                                                               {"variance", channels},
                                                               {"grad_output", x}};
-  if (problem.params.relu) operands.push_back({"beta", channels});
-  return gradient_op(problem, {.name = "batch_norm_grad",
-                               .parameters = params_text(problem.params),
-                               .operands = std::move(operands),
-                               .outputs = {x, channels, channels},
-                               .kernels = {make_batch_norm_grad_cpu, make_batch_norm_grad_cuda},
-                               .in_place = {{.input = 4, .output = 0}}});
+  std::vector<TensorSpec> outputs = {x, channels, channels};
+  std::vector<InPlacePair> in_place = {{.input = 4, .output = 0}};
+  if (problem.params.shortcut) {
+    operands.push_back({"y", x});
+    if (problem.of_sum) operands.push_back({"grad_output", x});
+    outputs.push_back(x);
+    in_place = {{.input = 4, .output = 3}};
+    in_place.push_back({.input = 5, .output = 0});
+    for (const int output : {3, 0}) {
+      if (problem.of_sum) in_place.push_back({.input = 6, .output = output});
+    }
+  } else if (problem.params.relu) {
+    operands.push_back({"beta", channels});
+  }
+  return gradient_op(problem,
+                     {.name = std::string(problem.of_sum ? kBatchNormGradOfSum : kBatchNormGrad),
+                      .parameters = params_text(problem.params),
+                      .operands = std::move(operands),
+                      .outputs = std::move(outputs),
+                      .kernels = {make_batch_norm_grad_cpu, make_batch_norm_grad_cuda},
+                      .in_place = std::move(in_place)});
 }
+
+// The gradient behind a shortcut and a relu.
+class ShortcutGrad final : public Op, public SumReader {
+ public:
+  explicit ShortcutGrad(const BatchNormProblem& problem)
+      : problem_(problem), op_(grad_op(problem)) {}
+  std::string_view name() const override { return op_->name(); }
+  std::string parameters() const override { return op_->parameters(); }
+  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+    return op_->outputs(inputs);
+  }
+  std::vector<InPlacePair> in_place() const override { return op_->in_place(); }
+  std::unique_ptr<Kernel> kernel(Compute& compute,
+                                 std::span<const TensorSpec> inputs) const override {
+    return op_->kernel(compute, inputs);
+  }
+  std::shared_ptr<const Op> of_sum() const override {
+    return grad_op({.x = problem_.x, .params = problem_.params, .of_sum = true});
+  }
+
+ private:
+  BatchNormProblem problem_;
+  std::shared_ptr<const Op> op_;
+};
 
 // With the running values given, y is linear in x.
 std::vector<GradientCall> inference_gradients_of(const BatchNormProblem& problem,
@@ -63,13 +107,15 @@ std::vector<GradientCall> inference_gradients_of(const BatchNormProblem& problem
 
 // Throws ShapeError.
 BatchNormProblem problem_of(const BatchNormParams& params, std::span<const TensorSpec> inputs) {
-  const bool updates = inputs.size() > 3;
-  require_inputs("batch_norm", inputs.size(), updates ? 5 : 3);
+  const std::size_t own = params.shortcut ? 4 : 3;
+  const bool updates = inputs.size() > own;
+  require_inputs("batch_norm", inputs.size(), updates ? own + 2 : own);
   require_float("batch_norm", "x", inputs[0], 4);
   const Shape& x = inputs[0].shape;
   require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
+  if (params.shortcut) require_spec("batch_norm", "shortcut", inputs[3], inputs[0]);
   if (!updates) return {x, params};
-  require_channels("batch_norm", {"running_mean", "running_variance"}, inputs.subspan(3), x[1]);
+  require_channels("batch_norm", {"running_mean", "running_variance"}, inputs.subspan(own), x[1]);
   const auto count = static_cast<double>(x[0] * x[2] * x[3]);
   const double unbias = count > 1 ? count / (count - 1) : 1.0;
   const float gain = 1.0f - params.decay;
@@ -88,75 +134,122 @@ std::vector<OutputSpec> outputs_of(const BatchNormProblem& problem) {
 
 // The op reads x twice and writes y; with mean and variance known, it reads x once.
 std::vector<Recomputation> recomputations_of(const BatchNormProblem& problem) {
-  return {{.op = batch_norm_inference_op(problem.params),
-           .sources = {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
-                       GradientSource::output(1), GradientSource::output(2)},
-           .share = 2.0 / 3}};
+  Recomputation again{
+      .op = batch_norm_inference_op(problem.params),
+      .sources = {GradientSource::input(0), GradientSource::input(1), GradientSource::input(2),
+                  GradientSource::output(1), GradientSource::output(2)},
+      .share = 2.0 / 3};
+  if (problem.params.shortcut) {
+    again.sources.push_back(GradientSource::input(3));
+    again.share = 3.0 / 4;
+  }
+  return {std::move(again)};
 }
 
-std::vector<GradientCall> gradients_of(const BatchNormProblem& problem, const std::vector<bool>&) {
-  std::vector<GradientSource> sources = {GradientSource::input(0), GradientSource::input(1),
-                                         GradientSource::output(1), GradientSource::output(2),
-                                         GradientSource::grad_output(0)};
-  if (problem.params.relu) sources.push_back(GradientSource::input(2));
-  return {{grad_op({problem.x, problem.params}), std::move(sources), {0, 1, 2}}};
+std::vector<GradientCall> gradients_of(const BatchNormProblem& problem,
+                                       const std::vector<bool>& needed) {
+  BatchNormProblem own{problem.x, problem.params};
+  GradientCall call{
+      .sources = {GradientSource::input(0), GradientSource::input(1), GradientSource::output(1),
+                  GradientSource::output(2), GradientSource::grad_output(0)},
+      .gradient_of = {0, 1, 2}};
+  std::vector<GradientCall> calls;
+  if (own.params.shortcut && own.params.relu) {
+    call.sources.push_back(GradientSource::output(0));
+    call.gradient_of.push_back(3);
+    call.op = std::make_shared<ShortcutGrad>(own);
+  } else if (own.params.shortcut) {
+    own.params.shortcut = false;
+    if (needed[3]) calls.push_back(pass_gradient_on(own.x, 3));
+  } else if (own.params.relu) {
+    call.sources.push_back(GradientSource::input(2));
+  }
+  if (!call.op) call.op = grad_op(own);
+  calls.push_back(std::move(call));
+  return calls;
 }
 
-const Declaration<BatchNormProblem, BatchNormParams> kTraining = {
-    .name = kBatchNorm,
-    .parameters =
-        [](const BatchNormParams& params) {
-          return fmt::format("{} decay={}", params_text(params), params.decay);
-        },
-    .problem = problem_of,
-    .outputs = outputs_of,
-    .kernels = {make_batch_norm_cpu, make_batch_norm_cuda},
-    .gradient = gradients_of,
-    .recomputations = recomputations_of};
+using BatchNormDeclaration = Declaration<BatchNormProblem, BatchNormParams>;
 
-const Declaration<BatchNormProblem, BatchNormParams> kInference = {
+const BatchNormDeclaration kTraining = {.name = kBatchNorm,
+                                        .parameters =
+                                            [](const BatchNormParams& params) {
+                                              return fmt::format("{} decay={}", params_text(params),
+                                                                 params.decay);
+                                            },
+                                        .problem = problem_of,
+                                        .outputs = outputs_of,
+                                        .kernels = {make_batch_norm_cpu, make_batch_norm_cuda},
+                                        .gradient = gradients_of,
+                                        .recomputations = recomputations_of};
+
+const BatchNormDeclaration kInference = {
     .name = "batch_norm_inference",
     .parameters = params_text,
     .problem = [](const BatchNormParams& params,
                   std::span<const TensorSpec> inputs) -> BatchNormProblem {
-      require_inputs("batch_norm_inference", inputs.size(), 5);
+      require_inputs("batch_norm_inference", inputs.size(), params.shortcut ? 6 : 5);
       require_float("batch_norm_inference", "x", inputs[0], 4);
       require_channels("batch_norm_inference",
                        {"gamma", "beta", "running_mean", "running_variance"}, inputs.subspan(1),
                        inputs[0].shape[1]);
+      if (params.shortcut) {
+        require_spec("batch_norm_inference", "shortcut", inputs[5], inputs[0]);
+      }
       return {inputs[0].shape, params};
     },
     .outputs = [](const BatchNormProblem& problem) { return activations({{problem.x}}); },
     .kernels = {make_batch_norm_inference_cpu, make_batch_norm_inference_cuda},
     .gradient = inference_gradients_of,
     .recomputations =
-        [](const BatchNormProblem&) { return std::vector{Recomputation::from_inputs(5)}; },
+        [](const BatchNormProblem& problem) {
+          return std::vector{Recomputation::from_inputs(problem.params.shortcut ? 6 : 5)};
+        },
     .in_place = {{.input = 0, .output = 0}}};
+
+// With a shortcut, which is the given input, that y may be written over.
+BatchNormDeclaration with_shortcut(BatchNormDeclaration declared, int input) {
+  declared.in_place.push_back({.input = input, .output = 0});
+  return declared;
+}
+const BatchNormDeclaration kShortcutTraining = with_shortcut(kTraining, 3);
+const BatchNormDeclaration kShortcutInference = with_shortcut(kInference, 5);
 
 }  // namespace
 
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params) {
-  return declared_op(kTraining, params);
+  return declared_op(params.shortcut ? kShortcutTraining : kTraining, params);
 }
 
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
-  return declared_op(kInference, params);
+  return declared_op(params.shortcut ? kShortcutInference : kInference, params);
 }
 
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
-                  Tensor running_variance, BatchNormParams params) {
+                  Tensor running_variance, BatchNormParams params, Tensor shortcut) {
+  params.shortcut = bool(shortcut);
+  if (params.shortcut && params.relu && !std::isinf(params.relu_limit)) {
+    throw std::invalid_argument("[batch_norm] a shortcut takes a relu without a limit");
+  }
+  const bool frozen = context.training() && params.frozen;
+  if (params.shortcut && (frozen || context.options().emulate.chainer_ops)) {
+    const bool relu = std::exchange(params.relu, false);
+    Tensor y = batch_norm(context, std::move(x), std::move(gamma), std::move(beta),
+                          std::move(running_mean), std::move(running_variance), params);
+    return add_scaled(context, std::move(shortcut), std::move(y), {.relu = relu});
+  }
   if (params.relu && std::isinf(params.relu_limit) && context.options().emulate.chainer_ops) {
     params.relu = false;
     return relu(context, batch_norm(context, std::move(x), std::move(gamma), std::move(beta),
                                     std::move(running_mean), std::move(running_variance), params));
   }
-  if (!context.training() || params.frozen) {
-    return apply(context, batch_norm_inference_op(params),
-                 operands(std::move(x), std::move(gamma), std::move(beta), std::move(running_mean),
-                          std::move(running_variance)))
-        .front();
-  }
   std::vector<Tensor> inputs = operands(std::move(x), std::move(gamma), std::move(beta));
+  if (!context.training() || frozen) {
+    inputs.insert(inputs.end(), {std::move(running_mean), std::move(running_variance)});
+    if (shortcut) inputs.push_back(std::move(shortcut));
+    return apply(context, batch_norm_inference_op(params), std::move(inputs)).front();
+  }
+  if (shortcut) inputs.push_back(std::move(shortcut));
   std::vector<Tensor> destinations;
   if (context.updates_running_values()) {
     inputs.insert(inputs.end(), {running_mean, running_variance});

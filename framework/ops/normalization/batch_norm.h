@@ -14,7 +14,8 @@ struct BatchNormParams {
   float decay = 0.9f;  // of the running values
   bool relu = false;   // returns min(max(·, 0), relu_limit), computed in the same pass
   float relu_limit = std::numeric_limits<float>::infinity();
-  bool frozen = false;  // training, too, uses the running values and leaves them
+  bool frozen = false;    // training, too, uses the running values and leaves them
+  bool shortcut = false;  // batch_norm() sets it: the op adds a shortcut before the relu
 };
 
 // Batch normalization over N, H and W (Ioffe and Szegedy 2015, algorithm 1):
@@ -22,6 +23,7 @@ struct BatchNormParams {
 //
 //   x                                             [N, C, H, W]
 //   gamma, beta, running_mean, running_variance   [C]
+//   shortcut                                      [N, C, H, W] or none
 //   returns                                       [N, C, H, W]
 //
 // In training mode mean and (biased) variance are the batch's. The op also writes running = decay
@@ -34,16 +36,28 @@ struct BatchNormParams {
 // variance, with relu beta too. Neither the result nor a mask is retained, because backward can
 // tell from x what the relu passed (Rota Bulò, Porzi, Kontschieder 2018, "In-place activated batch
 // norm", go further and drop x). Workspace: 16 C bytes for each 1024 pixels and up to 12 C more, on
-// CUDA at most 1.25 MiB and 8 C bytes. Throws ShapeError on a wrong rank or unequal channels.
+// CUDA at most 1.25 MiB and 8 C bytes.
+//
+// A shortcut (He et al. 2016) is added in the same pass, before the relu, with the bits of
+// add_scaled(shortcut, batch_norm(…)); the op may write over it. Then it retains, with relu, y
+// instead of beta, and one op computes all gradients: grad_shortcut, which is grad_output where the
+// relu passed (over grad_output), and grad_x (over y). If grad_output is a sum of two, that op adds
+// them. A frozen op and one under Emulation::chainer_ops leave the shortcut to add_scaled().
+//
+// Throws ShapeError on a wrong rank, unequal channels or another shape of the shortcut,
+// std::invalid_argument if a limited relu meets a shortcut.
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
-                  Tensor running_variance, BatchNormParams params = {});
+                  Tensor running_variance, BatchNormParams params = {}, Tensor shortcut = {});
 
 inline constexpr std::string_view kBatchNorm = "batch_norm";  // the op's name in training
+inline constexpr std::string_view kBatchNormGrad = "batch_norm_grad";
+inline constexpr std::string_view kBatchNormGradOfSum = "batch_norm_grad_of_sum";
 
-// The ops that batch_norm() applies. Training: inputs x, gamma, beta and, to update them,
-// running_mean, running_variance; outputs y, mean, variance and the new running values.
+// The ops that batch_norm() applies. Training: inputs x, gamma, beta, with params.shortcut the
+// shortcut and, to update them, running_mean, running_variance; outputs y, mean, variance and the
+// new running values.
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params = {});
-// Inference: inputs x, gamma, beta, running_mean, running_variance; output y.
+// Inference: inputs x, gamma, beta, running_mean, running_variance and the shortcut; output y.
 std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params = {});
 
 }  // namespace skyline

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 #include "framework/ops/activation/activations_kernels.h"
@@ -100,10 +102,12 @@ struct Terms {
   float first, second;
 };
 
-// y = scale (x - mean) + beta, with relu min(max(y, 0), relu_limit). Passes NaN on.
+// y = scale (x - mean) + beta, plus the shortcut if there is one, with relu min(max(y, 0),
+// relu_limit). Passes NaN on.
 struct Normalization {
   const float *mean, *scale, *beta;
   BatchNormParams params;
+  const float* shortcut = nullptr;
 
   float operator()(float x, std::int64_t channel) const {
     return (x - mean[channel]) * scale[channel] + beta[channel];
@@ -121,11 +125,20 @@ struct Normalization {
  private:
   template <typename Function>
   void rows(const Matrix& matrix, const float* x, float* y, const Function& function) const {
+    if (shortcut == nullptr) {
+      return elements(matrix, x, y, [&](float value, std::int64_t) { return function(value); });
+    }
+    elements(matrix, x, y, [&, added = shortcut](float value, std::int64_t element) {
+      return function(added[element] + value);
+    });
+  }
+  template <typename Function>
+  void elements(const Matrix& matrix, const float* x, float* y, const Function& function) const {
     for_each_index(matrix.rows, matrix.parallel(), [&](std::int64_t row) {
       const std::int64_t first = row * matrix.channels;
 #pragma omp simd
       for (std::int64_t channel = 0; channel < matrix.channels; ++channel) {
-        y[first + channel] = function((*this)(x[first + channel], channel));
+        y[first + channel] = function((*this)(x[first + channel], channel), first + channel);
       }
     });
   }
@@ -167,11 +180,14 @@ class BatchNormKernel final : public Kernel {
       scale[channel] = arguments.input<float>(1)[channel] *
                        inverse_deviation(variance[channel], problem_.params.epsilon);
     }
-    Normalization{mean, scale, arguments.input<float>(2), problem_.params}.run(
-        matrix_, x, arguments.output<float>(0));
+    const std::size_t running = problem_.params.shortcut ? 4 : 3;
+    Normalization{mean, scale, arguments.input<float>(2), problem_.params,
+                  problem_.params.shortcut ? arguments.input<float>(3) : nullptr}
+        .run(matrix_, x, arguments.output<float>(0));
     if (!problem_.update) return;
-    blend(arguments.input<float>(3), mean, problem_.update->mean_gain, arguments.output<float>(3));
-    blend(arguments.input<float>(4), variance, problem_.update->variance_gain,
+    blend(arguments.input<float>(running), mean, problem_.update->mean_gain,
+          arguments.output<float>(3));
+    blend(arguments.input<float>(running + 1), variance, problem_.update->variance_gain,
           arguments.output<float>(4));
   }
 
@@ -199,6 +215,9 @@ class BatchNormGradKernel final : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     const float* gradient = arguments.input<float>(4);
+    if (problem_.params.shortcut) {
+      return run_with_shortcut(arguments, problem_.of_sum ? arguments.input<float>(6) : nullptr);
+    }
     if (!problem_.params.relu) {
       return run(arguments, [gradient](std::int64_t element, std::int64_t, float) {
         return gradient[element];
@@ -217,6 +236,31 @@ class BatchNormGradKernel final : public Kernel {
   }
 
  private:
+  // While it adds up, writes the gradient that the relu passed, which is the shortcut's.
+  void run_with_shortcut(const KernelArguments& arguments, const float* second) const {
+    const float *first = arguments.input<float>(4), *y = arguments.input<float>(5);
+    float* passed = arguments.output<float>(3);
+    const auto again = [passed](std::int64_t element, std::int64_t, float) {
+      return passed[element];
+    };
+    const auto pass = [=](std::int64_t element, float gradient) {
+      const std::uint32_t mask = y[element] > 0 ? ~0u : 0u;  // a condition would keep it scalar
+      return passed[element] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(gradient) & mask);
+    };
+    if (second == nullptr) {
+      return run(
+          arguments,
+          [=](std::int64_t element, std::int64_t, float) { return pass(element, first[element]); },
+          again);
+    }
+    run(
+        arguments,
+        [=](std::int64_t element, std::int64_t, float) {
+          return pass(element, first[element] + second[element]);
+        },
+        again);
+  }
+
   // Three arrays of one float a channel.
   float* scratch(const KernelArguments& arguments) const {
     return reinterpret_cast<float*>(reinterpret_cast<double*>(arguments.workspace) +
@@ -227,6 +271,11 @@ class BatchNormGradKernel final : public Kernel {
   // (g - Sg / m - (x - mean) Sd / (m (variance + epsilon))).
   template <typename Passed>
   void run(const KernelArguments& arguments, const Passed& passed) const {
+    run(arguments, passed, passed);
+  }
+  // `again` returns what `passed` returned, after all elements had their turn.
+  template <typename Passed, typename Again>
+  void run(const KernelArguments& arguments, const Passed& passed, const Again& again) const {
     const float *x = arguments.input<float>(0), *mean = arguments.input<float>(2);
     const float* variance = arguments.input<float>(3);
     auto* sums = reinterpret_cast<double*>(arguments.workspace);
@@ -259,7 +308,7 @@ class BatchNormGradKernel final : public Kernel {
 #pragma omp simd
       for (std::int64_t channel = 0; channel < channels; ++channel) {
         const float difference = x[first + channel] - mean[channel];
-        const float g = passed(first + channel, channel, difference);
+        const float g = again(first + channel, channel, difference);
         const float centred = g - mean_gradient[channel];
         grad_x[first + channel] = scale[channel] * (slope[channel] * difference + centred);
       }
@@ -296,8 +345,9 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
   return make_kernel(scale_bytes(problem), [problem](const KernelArguments& arguments) {
     const float* scale = running_scale(problem, arguments, 1, 4);
-    Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem.params}.run(
-        Matrix(problem.x), arguments.input<float>(0), arguments.output<float>(0));
+    Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem.params,
+                  problem.params.shortcut ? arguments.input<float>(5) : nullptr}
+        .run(Matrix(problem.x), arguments.input<float>(0), arguments.output<float>(0));
   });
 }
 

@@ -16,8 +16,8 @@ struct Pair {
 };
 
 // terms.prepare<kWidth>(channel) returns what terms.add needs for these channels; terms.add(…) adds
-// the terms of what terms.read<kWidth>(element) returned to its channels' sums. A block writes
-// parts[chunk * channels + channel].
+// the terms of an element, with what terms.read<kWidth>(element) returned, to its channels' sums. A
+// block writes parts[chunk * channels + channel].
 template <int kWidth, typename Terms>
 __global__ void __launch_bounds__(kThreads, ChannelTiles::kBlocksAtOnce)
     channel_sums_kernel(ChannelTiles tiles, Terms terms, Pair* parts) {
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads, ChannelTiles::kBlocksAtOnce)
     const auto prepared = terms.template prepare<kWidth>(channel);
     for_each_unit(
         tiles, channel, [&](std::int64_t element) { return terms.template read<kWidth>(element); },
-        [&](std::int64_t, const auto& unit) { terms.add(prepared, unit, sums); });
+        [&](std::int64_t element, const auto& unit) { terms.add(prepared, element, unit, sums); });
   }
   add_lines(sums);
   if (!inside || threadIdx.y != 0) return;
@@ -133,8 +133,8 @@ struct StatisticsTerms {
     return {load<kWidth>(x + element)};
   }
   template <int kWidth>
-  __device__ void add(const Vector<float, kWidth>& pivot, const Loaded<1, kWidth>& unit,
-                      float (&sums)[2 * kWidth]) const {
+  __device__ void add(const Vector<float, kWidth>& pivot, std::int64_t,
+                      const Loaded<1, kWidth>& unit, float (&sums)[2 * kWidth]) const {
     for (int k = 0; k < kWidth; ++k) {
       const float difference = unit.of[0].at[k] - pivot.at[k];
       sums[k] += difference;
@@ -174,9 +174,10 @@ struct FinishStatistics {
   }
 };
 
+template <bool kShortcut>
 struct NormalizeFunction {
   Normalization normalization;
-  const float* x;
+  const float *x, *shortcut;
   float* y;
   BatchNormParams params;
 
@@ -185,16 +186,22 @@ struct NormalizeFunction {
     return normalization.prepare<kWidth>(channel);
   }
   template <int kWidth>
-  __device__ Loaded<1, kWidth> read(std::int64_t element) const {
-    return {load<kWidth>(x + element)};
+  using Unit = Loaded<kShortcut ? 2 : 1, kWidth>;
+
+  template <int kWidth>
+  __device__ Unit<kWidth> read(std::int64_t element) const {
+    Unit<kWidth> unit{load<kWidth>(x + element)};
+    if constexpr (kShortcut) unit.of[1] = load<kWidth>(shortcut + element);
+    return unit;
   }
   template <int kWidth>
   __device__ void write(const Normalization::Channels<kWidth>& channels, std::int64_t element,
-                        const Loaded<1, kWidth>& unit) const {
+                        const Unit<kWidth>& unit) const {
     auto values = unit.of[0];
     for (int k = 0; k < kWidth; ++k) {
-      const float normalized = channels.y(values.at[k] - channels.mean.at[k], k);
-      values.at[k] = params.relu ? LimitedReluFunction{params.relu_limit}(normalized) : normalized;
+      float result = channels.y(values.at[k] - channels.mean.at[k], k);
+      if constexpr (kShortcut) result = unit.of[1].at[k] + result;
+      values.at[k] = params.relu ? LimitedReluFunction{params.relu_limit}(result) : result;
     }
     store(y + element, values);
   }
@@ -236,12 +243,47 @@ struct GradientTerms {
     return passed.read<kWidth>(element);
   }
   template <int kWidth>
-  __device__ void add(const Normalization::Channels<kWidth>& channels,
+  __device__ void add(const Normalization::Channels<kWidth>& channels, std::int64_t,
                       const Loaded<2, kWidth>& unit, float (&sums)[2 * kWidth]) const {
     passed.each(channels, unit, [&sums](int k, float g, float difference) {
       sums[k] += g;
       sums[kWidth + k] += g * difference;
     });
+  }
+};
+
+// Sums of the gradient that a relu behind a shortcut passed, which it also writes: it is the
+// shortcut's.
+template <bool kSum>
+struct ShortcutTerms {
+  const float *x, *mean, *y, *first, *second;
+  float* passed;
+
+  template <int kWidth>
+  using Unit = Loaded<kSum ? 4 : 3, kWidth>;
+
+  template <int kWidth>
+  __device__ Vector<float, kWidth> prepare(std::int64_t channel) const {
+    return load<kWidth>(mean + channel);
+  }
+  template <int kWidth>
+  __device__ Unit<kWidth> read(std::int64_t element) const {
+    Unit<kWidth> unit{load<kWidth>(x + element), load<kWidth>(y + element),
+                      load<kWidth>(first + element)};
+    if constexpr (kSum) unit.of[3] = load<kWidth>(second + element);
+    return unit;
+  }
+  template <int kWidth>
+  __device__ void add(const Vector<float, kWidth>& means, std::int64_t element,
+                      const Unit<kWidth>& unit, float (&sums)[2 * kWidth]) const {
+    auto gradients = unit.of[2];
+    for (int k = 0; k < kWidth; ++k) {
+      if constexpr (kSum) gradients.at[k] += unit.of[3].at[k];
+      gradients.at[k] = ReluGradFunction{}(gradients.at[k], unit.of[1].at[k]);
+      sums[k] += gradients.at[k];
+      sums[kWidth + k] += gradients.at[k] * (unit.of[0].at[k] - means.at[k]);
+    }
+    store(passed + element, gradients);
   }
 };
 
@@ -332,6 +374,23 @@ struct ScaledGradientFunction {
   }
 };
 
+// Writes y by these statistics. Input `shortcut`, if there is one, is added.
+void normalize(const ChannelKernels& kernels, const BatchNormProblem& problem,
+               const KernelArguments& arguments, const float* mean, const float* variance,
+               std::size_t shortcut) {
+  const auto run = [&](auto added, const float* values) {
+    kernels.for_each_element(
+        NormalizeFunction<added>{{mean, variance, arguments.input<float>(1),
+                                  arguments.input<float>(2), problem.params.epsilon},
+                                 arguments.input<float>(0),
+                                 values,
+                                 arguments.output<float>(0),
+                                 problem.params});
+  };
+  if (problem.params.shortcut) return run(std::true_type{}, arguments.input<float>(shortcut));
+  run(std::false_type{}, nullptr);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
@@ -342,16 +401,13 @@ std::unique_ptr<Kernel> make_batch_norm_cuda(CudaCompute& compute,
     float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
     RunningValues running{};
     if (problem.update) {
-      running = {*problem.update, arguments.input<float>(3), arguments.input<float>(4),
+      const std::size_t first = problem.params.shortcut ? 4 : 3;
+      running = {*problem.update, arguments.input<float>(first), arguments.input<float>(first + 1),
                  arguments.output<float>(3), arguments.output<float>(4)};
     }
     kernels.sum(StatisticsTerms{x}, arguments.workspace,
                 FinishStatistics{x, kernels.rows(), mean, variance, running});
-    kernels.for_each_element(NormalizeFunction{{mean, variance, arguments.input<float>(1),
-                                                arguments.input<float>(2), problem.params.epsilon},
-                                               x,
-                                               arguments.output<float>(0),
-                                               problem.params});
+    normalize(kernels, problem, arguments, mean, variance, 3);
   });
 }
 
@@ -359,12 +415,7 @@ std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
                                                        const BatchNormProblem& problem) {
   const ChannelKernels kernels(compute, problem.x);
   return make_kernel([problem, kernels](const KernelArguments& arguments) {
-    kernels.for_each_element(NormalizeFunction{
-        {arguments.input<float>(3), arguments.input<float>(4), arguments.input<float>(1),
-         arguments.input<float>(2), problem.params.epsilon},
-        arguments.input<float>(0),
-        arguments.output<float>(0),
-        problem.params});
+    normalize(kernels, problem, arguments, arguments.input<float>(3), arguments.input<float>(4), 5);
   });
 }
 
@@ -388,19 +439,34 @@ std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
   const ChannelKernels kernels(compute, problem.x);
   const std::size_t channels_bytes = static_cast<std::size_t>(2 * problem.x[1]) * sizeof(float);
   const auto run = [problem, kernels](const KernelArguments& arguments) {
-    const BatchNormParams& params = problem.params;
-    const float* variance = arguments.input<float>(3);
+    const float *x = arguments.input<float>(0), *mean = arguments.input<float>(2);
+    const float *variance = arguments.input<float>(3), *gradient = arguments.input<float>(4);
+    BatchNormParams params = problem.params;
     auto* slope = reinterpret_cast<float*>(arguments.workspace + kernels.parts_bytes());
     float* mean_gradient = slope + problem.x[1];
-    const PassedGradient passed{{arguments.input<float>(2), variance, arguments.input<float>(1),
+    const auto sum = [&](const auto& terms) {
+      kernels.sum(terms, arguments.workspace,
+                  FinishGradient{kernels.rows(), double{params.epsilon}, variance,
+                                 arguments.output<float>(1), arguments.output<float>(2), slope,
+                                 mean_gradient});
+    };
+    if (params.shortcut) {
+      const float* y = arguments.input<float>(5);
+      auto* passed = arguments.output<float>(3);
+      if (problem.of_sum) {
+        sum(ShortcutTerms<true>{x, mean, y, gradient, arguments.input<float>(6), passed});
+      } else {
+        sum(ShortcutTerms<false>{x, mean, y, gradient, nullptr, passed});
+      }
+      gradient = passed;
+      params.relu = false;
+    }
+    const PassedGradient passed{{mean, variance, arguments.input<float>(1),
                                  params.relu ? arguments.input<float>(5) : nullptr, params.epsilon},
-                                arguments.input<float>(0),
-                                arguments.input<float>(4),
+                                x,
+                                gradient,
                                 params};
-    kernels.sum(
-        GradientTerms{passed}, arguments.workspace,
-        FinishGradient{kernels.rows(), double{params.epsilon}, variance, arguments.output<float>(1),
-                       arguments.output<float>(2), slope, mean_gradient});
+    if (!params.shortcut) sum(GradientTerms{passed});
     kernels.for_each_element(
         GradientFunction{passed, slope, mean_gradient, arguments.output<float>(0)});
   };

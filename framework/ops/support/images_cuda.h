@@ -113,7 +113,7 @@ struct Loaded {
 };
 
 // Calls use(element, read(element)) for this thread's units of a channel, from the first row or
-// from the last. At least kLoads loads are on their way at a time: with one, too few bytes are to
+// from the last. kLoads loads, or three, are on their way at a time: with one, too few bytes are to
 // keep an H100's memory busy. So `use` may write only what it was given to read.
 template <bool kFromLast = false, int kLoads = 4, typename Read, typename Use>
 __device__ void for_each_unit(const ChannelTiles& tiles, int channel, const Read& read,
@@ -129,7 +129,7 @@ __device__ void for_each_unit(const ChannelTiles& tiles, int channel, const Read
 
   using Unit = decltype(read(element));
   constexpr int kOperands = std::extent_v<decltype(Unit::of)>;
-  constexpr int kRows = (kLoads + kOperands - 1) / kOperands;
+  constexpr int kRows = kLoads / kOperands;
   for (; left > 0; left -= kRows * lines) {
     Unit units[kRows];
     for (int k = 0; k < kRows; ++k) {

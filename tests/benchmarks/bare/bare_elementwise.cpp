@@ -23,16 +23,6 @@ void add_relu(BareBuilder& builder, const memory& from, const memory& to) {
   builder.call(relu_forward(to.get_desc()), {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
 }
 
-void add_relu_grad(BareBuilder& builder, const memory& grad_output, const memory& y,
-                   const memory& to) {
-  const memory::desc layout = y.get_desc();
-  const dnnl::eltwise_backward::primitive_desc descriptor(
-      {dnnl::algorithm::eltwise_relu_use_dst_for_bwd, layout, layout, 0.0f, 0.0f}, dnnl_engine(),
-      relu_forward(layout));
-  builder.call(descriptor,
-               {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, grad_output}, {DNNL_ARG_DIFF_SRC, to}});
-}
-
 // to = factor * from.
 void add_scaling(BareBuilder& builder, const memory& from, const memory& to, float factor) {
   const dnnl::eltwise_forward::primitive_desc descriptor(
@@ -40,24 +30,6 @@ void add_scaling(BareBuilder& builder, const memory& from, const memory& to, flo
        0.0f},
       dnnl_engine());
   builder.call(descriptor, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
-}
-
-// x + scale * residual, then relu, in one pass.
-void add_addition(BareBuilder& builder) {
-  const OpParameters parameters(builder.op().parameters);
-  dnnl::primitive_attr attributes;
-  attributes.set_scales(DNNL_ARG_SRC_1, 0, {parameters.number("scale")});
-  if (parameters.flag("relu")) {
-    dnnl::post_ops post_ops;
-    post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-    attributes.set_post_ops(post_ops);
-  }
-  const memory::desc layout = layout_of(builder.op().outputs[0]);
-  const dnnl::binary::primitive_desc descriptor(
-      {dnnl::algorithm::binary_add, layout, layout, layout}, attributes, dnnl_engine());
-  builder.call(descriptor, {{DNNL_ARG_SRC_0, builder.input(0)},
-                            {DNNL_ARG_SRC_1, builder.input(1)},
-                            {DNNL_ARG_DST, builder.output(0)}});
 }
 
 // Inputs grad_output and, with relu, y; outputs the needed gradients of x and the residual.
@@ -88,13 +60,42 @@ void add_sum(BareBuilder& builder) {
 
 }  // namespace
 
+void add_relu_grad(BareBuilder& builder, const memory& grad_output, const memory& y,
+                   const memory& to) {
+  const memory::desc layout = y.get_desc();
+  const dnnl::eltwise_backward::primitive_desc descriptor(
+      {dnnl::algorithm::eltwise_relu_use_dst_for_bwd, layout, layout, 0.0f, 0.0f}, dnnl_engine(),
+      relu_forward(layout));
+  builder.call(descriptor,
+               {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, grad_output}, {DNNL_ARG_DIFF_SRC, to}});
+}
+
+void add_addition(BareBuilder& builder, const memory& x, const memory& residual, const memory& to,
+                  float scale, bool relu) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scales(DNNL_ARG_SRC_1, 0, {scale});
+  if (relu) {
+    dnnl::post_ops post_ops;
+    post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    attributes.set_post_ops(post_ops);
+  }
+  const memory::desc layout = to.get_desc();
+  const dnnl::binary::primitive_desc descriptor(
+      {dnnl::algorithm::binary_add, layout, layout, layout}, attributes, dnnl_engine());
+  builder.call(descriptor, {{DNNL_ARG_SRC_0, x}, {DNNL_ARG_SRC_1, residual}, {DNNL_ARG_DST, to}});
+}
+
 void add_elementwise(BareBuilder& builder) {
   const std::string& name = builder.op().name;
   if (name == "relu") add_relu(builder, builder.input(0), builder.output(0));
   if (name == "relu_grad") {
     add_relu_grad(builder, builder.input(0), builder.input(1), builder.output(0));
   }
-  if (name == "add" || name == "add_scaled") add_addition(builder);
+  if (name == "add" || name == "add_scaled") {
+    const OpParameters parameters(builder.op().parameters);
+    add_addition(builder, builder.input(0), builder.input(1), builder.output(0),
+                 parameters.number("scale"), parameters.flag("relu"));
+  }
   if (name == "add_scaled_grad") add_addition_grad(builder);
   if (name == "sum") add_sum(builder);
   // The library draws no random numbers; this measures reading and writing only.

@@ -23,6 +23,7 @@ const std::map<std::string, void (*)(BareBuilder&)>& makers() {
       {"linear_grad_weight", add_linear},
       {"batch_norm", add_batch_norm},
       {"batch_norm_grad", add_batch_norm},
+      {"batch_norm_grad_of_sum", add_batch_norm},
       {"local_response_norm", add_response_norm},
       {"local_response_norm_grad", add_response_norm},
       {"max_pool2d", add_pooling},

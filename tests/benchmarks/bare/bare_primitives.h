@@ -69,4 +69,11 @@ void add_concat(BareBuilder& builder);
 void add_loss(BareBuilder& builder);
 void add_optimizer(BareBuilder& builder);
 
+// to = x + scale * residual, then relu, in one pass.
+void add_addition(BareBuilder& builder, const dnnl::memory& x, const dnnl::memory& residual,
+                  const dnnl::memory& to, float scale, bool relu);
+// to = grad_output where y > 0, else 0.
+void add_relu_grad(BareBuilder& builder, const dnnl::memory& grad_output, const dnnl::memory& y,
+                   const dnnl::memory& to);
+
 }  // namespace skyline

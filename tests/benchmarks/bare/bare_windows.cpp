@@ -15,7 +15,8 @@ struct BatchNorm {
   BatchNorm(const ExecutedOp& op) : x(layout_of(op.inputs[0])) {
     const OpParameters parameters(op.parameters);
     epsilon = parameters.number("epsilon");
-    relu = parameters.flag("relu");
+    shortcut = parameters.flag("shortcut");
+    relu = parameters.flag("relu") && !shortcut;
     if (relu) flags |= normalization_flags::fuse_norm_relu;
   }
   dnnl::batch_normalization_forward::primitive_desc forward() const {
@@ -24,7 +25,7 @@ struct BatchNorm {
 
   memory::desc x;
   float epsilon;
-  bool relu;
+  bool relu, shortcut;
   normalization_flags flags = normalization_flags::use_scale | normalization_flags::use_shift;
 };
 
@@ -33,7 +34,7 @@ memory mask(BareBuilder& builder, const dnnl::primitive_desc& descriptor) {
   return builder.memory().kept("mask of " + builder.op().layer, descriptor.workspace_desc());
 }
 
-// Inputs 3 and 4 are the running mean and variance, outputs 3 and 4 the new ones.
+// The last inputs are the running mean and variance, outputs 3 and 4 the new ones.
 void add_update(BareBuilder& builder) {
   constexpr float kDecay = 0.9f;
   const std::int64_t channels = builder.op().inputs[1].spec.shape[0];
@@ -59,19 +60,35 @@ void add_forward(BareBuilder& builder) {
     arguments[DNNL_ARG_WORKSPACE] = mask(builder, descriptor);
   }
   builder.call(descriptor, std::move(arguments));
-  if (builder.op().inputs.size() > 3) add_update(builder);
+  if (batch_norm.shortcut) {
+    const OpParameters parameters(builder.op().parameters);
+    const memory y = builder.output(0);
+    add_addition(builder, builder.input(3), y, y, 1, parameters.flag("relu"));
+  }
+  if (builder.op().outputs.size() > 3) add_update(builder);
 }
 
-// Inputs x, gamma, mean, variance, grad_output.
+// Inputs x, gamma, mean, variance, grad_output; behind a shortcut also y and perhaps the second
+// part of grad_output, and the last output is what the relu passed.
 void add_grad(BareBuilder& builder) {
   const BatchNorm batch_norm(builder.op());
+  memory gradient = builder.input(4);
+  if (batch_norm.shortcut) {
+    const memory passed = builder.output(3);
+    if (builder.op().inputs.size() > 6) {
+      add_addition(builder, gradient, builder.input(6), passed, 1, false);
+      gradient = passed;
+    }
+    add_relu_grad(builder, gradient, builder.input(5), passed);
+    gradient = passed;
+  }
   const dnnl::batch_normalization_backward::primitive_desc descriptor(
       {dnnl::prop_kind::backward, batch_norm.x, batch_norm.x, batch_norm.epsilon, batch_norm.flags},
       dnnl_engine(), batch_norm.forward());
   std::unordered_map<int, memory> arguments = {
       {DNNL_ARG_SRC, builder.input(0)},        {DNNL_ARG_SCALE, builder.input(1)},
       {DNNL_ARG_SHIFT, builder.input(1)},      {DNNL_ARG_MEAN, builder.input(2)},
-      {DNNL_ARG_VARIANCE, builder.input(3)},   {DNNL_ARG_DIFF_DST, builder.input(4)},
+      {DNNL_ARG_VARIANCE, builder.input(3)},   {DNNL_ARG_DIFF_DST, gradient},
       {DNNL_ARG_DIFF_SRC, builder.output(0)},  {DNNL_ARG_DIFF_SCALE, builder.output(1)},
       {DNNL_ARG_DIFF_SHIFT, builder.output(2)}};
   if (batch_norm.relu) {
@@ -111,7 +128,7 @@ struct Windows {
 void add_batch_norm(BareBuilder& builder) {
   const std::string& name = builder.op().name;
   if (name == "batch_norm") add_forward(builder);
-  if (name == "batch_norm_grad") add_grad(builder);
+  if (name.starts_with("batch_norm_grad")) add_grad(builder);
 }
 
 void add_response_norm(BareBuilder& builder) {

@@ -35,6 +35,16 @@ TEST(EarlySumSeconds, AreThoseOfLateSumsForEachValueThatIsReadOrWritten) {
               testing::ElementsAre(1, 2, 6, 3, 6, 9));
 }
 
+// Fused, 8 passes over memory; apart, 3 and 7.
+TEST(EarlySumSeconds, TakeFusedSumsApart) {
+  const RecordedStep late = step_of(
+      {gradient_of("conv2d_grad_input", "a", 2), gradient_of("batch_norm_grad_of_sum", "b", 7)});
+  const RecordedStep early =
+      step_of({gradient_of("conv2d_grad_input", "a", 2), gradient_of("sum", "b", 2),
+               gradient_of("batch_norm_grad", "b", 6)});
+  EXPECT_THAT(early_sum_seconds(early, late, {1, 16}), testing::ElementsAre(1, 6, 14));
+}
+
 TEST(EarlySumSeconds, RefuseAnotherStep) {
   const RecordedStep late = step_of({gradient_of("relu_grad", "a", 2)});
   const RecordedStep other = step_of({gradient_of("sigmoid_grad", "a", 2)});

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "framework/node.h"
+#include "framework/ops/activation/activations.h"
+#include "framework/ops/math/arithmetic.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/ops/support/kernel_run.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/batch_norm.h"
 #include "tests/framework/reference/elementwise.h"
+#include "tests/framework/test_ops.h"
 
 namespace skyline {
 namespace {
@@ -134,6 +137,132 @@ TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
       EXPECT_EQ(kept.source.tensor.shape(), Shape{16});
     }
   }
+}
+
+// In training the relu's gradient asks y, in inference there is none: y may be written over x.
+TEST_P(BatchNorm, AddsAShortcutBeforeTheRelu) {
+  const HostTensor shortcut = random_tensor(shape, kSeed, 6);
+  for (const bool has_relu : {true, false}) {
+    SCOPED_TRACE(has_relu ? "relu" : "no relu");
+    BatchNormParams params = kParams;
+    params.relu = has_relu;
+    const auto added = [&](const HostTensor& normalized, const HostTensor& to) {
+      HostTensor y = normalized;
+      for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += to.values[i];
+      return has_relu ? reference::relu(y) : y;
+    };
+    check_op({.apply =
+                  [&](Context& context, std::vector<Tensor> inputs) {
+                    const TensorSpec channels{{shape[1]}};
+                    return batch_norm(context, std::move(inputs[0]), inputs[1], inputs[2],
+                                      context.resident(channels, Category::kState, "mean"),
+                                      context.resident(channels, Category::kState, "variance"),
+                                      params, std::move(inputs[3]));
+                  },
+              .reference =
+                  [&](const std::vector<HostTensor>& inputs) {
+                    return added(
+                        reference::batch_norm(inputs[0], inputs[1], inputs[2], params.epsilon),
+                        inputs[3]);
+                  },
+              .inputs = {x, gamma, beta, shortcut},
+              .forward_tolerance = 1e-5,
+              .gradient_tolerance = 1e-4,
+              .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
+              .seed = kSeed,
+              .same_in_inference = false});
+    const auto inference = KernelRun().forward(
+        *batch_norm_inference_op({.epsilon = params.epsilon, .relu = has_relu, .shortcut = true}),
+        {x, gamma, beta, mean, variance, shortcut});
+    expect_close(
+        "y", inference[0],
+        added(reference::normalize(x, gamma, beta, {mean, variance}, params.epsilon), shortcut),
+        1e-5);
+  }
+}
+
+// All that a step makes of relu(shortcut + batch_norm(x)), whose value two ops read.
+struct ShortcutStep {
+  std::vector<std::vector<float>> values;  // y and the gradients of x, gamma, beta, shortcut
+  std::vector<std::string> ops;            // of backward
+};
+
+ShortcutStep shortcut_step(const Shape& shape, Context::Options options, bool fused, bool relu) {
+  RecordedContext run(std::move(options));
+  Context& context = run.context;
+  const auto parameter = [&](const char* name, const Shape& of, std::uint64_t stream) {
+    const std::vector<double> stored = to_memory_order(random_tensor(of, kSeed, stream));
+    const std::vector<float> values(stored.begin(), stored.end());
+    return make_parameter(context, {of}, name, values.data());
+  };
+  const Parameter x = parameter("x", shape, 0), gamma = parameter("gamma", {shape[1]}, 1);
+  const Parameter beta = parameter("beta", {shape[1]}, 2), added = parameter("shortcut", shape, 3);
+  const TensorSpec channels{{shape[1]}};
+  const Tensor mean = context.resident(channels, Category::kState, "mean");
+  const Tensor variance = context.resident(channels, Category::kState, "variance");
+  const auto normalize = [&](BatchNormParams params, Tensor shortcut) {
+    return batch_norm(context, sigmoid(context, x.value), gamma.value, beta.value, mean, variance,
+                      params, std::move(shortcut));
+  };
+  context.begin_step();
+  Tensor shortcut = sigmoid(context, added.value);
+  Tensor y = fused ? normalize({.relu = relu}, std::move(shortcut))
+                   : add_scaled(context, std::move(shortcut), normalize({}, {}), {.relu = relu});
+  ShortcutStep result{.values = {RecordedContext::values(y)}};
+  Tensor first = tanh(context, y), second = sigmoid(context, std::move(y));
+  BackwardGraph graph(context, total(context, add(context, std::move(first), std::move(second))));
+  for (const BackwardStep& step : graph.steps()) result.ops.emplace_back(step.op->name());
+  graph.run(context);
+  context.end_step();
+  EXPECT_TRUE(run.recorder.last_step().same_requests(
+      simulate(context.step_graph(), {.in_place = context.options().in_place})));
+  for (const Parameter* each : {&x, &gamma, &beta, &added}) {
+    result.values.push_back(RecordedContext::values(each->gradient));
+  }
+  return result;
+}
+
+TEST_P(BatchNorm, AddsAShortcutWithTheBitsOfTheParts) {
+  const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
+  for (const bool relu : {true, false}) {
+    const ShortcutStep apart = shortcut_step(shape, {}, false, relu);
+    for (const Context::Options& options :
+         {Context::Options{}, {.in_place = false}, {.recompute = 3}, {.savings = savings}}) {
+      EXPECT_EQ(shortcut_step(shape, options, true, relu).values, apart.values) << relu;
+    }
+  }
+}
+
+// With recomputation, a part of the gradient would be alive beside the values that are recomputed.
+TEST(BatchNormWithShortcut, AddsThePartsOfItsGradient) {
+  using Names = std::vector<std::string>;
+  const auto ops = [](Context::Options options, bool relu = true) {
+    Names names = shortcut_step({2, 4, 3, 3}, std::move(options), true, relu).ops;
+    names.erase(names.begin(), names.begin() + 4);  // of the loss and of the sum
+    return names;
+  };
+  EXPECT_EQ(ops({}), (Names{"sigmoid_grad", "tanh_grad", "batch_norm_grad_of_sum", "sigmoid_grad",
+                            "sigmoid_grad"}));
+  const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
+  EXPECT_EQ(ops({.savings = savings}), (Names{"sigmoid_grad", "tanh_grad", "sum", "batch_norm_grad",
+                                              "sigmoid_grad", "sigmoid_grad"}));
+  EXPECT_EQ(ops({}, false), (Names{"sigmoid_grad", "tanh_grad", "sum", "reshape", "batch_norm_grad",
+                                   "sigmoid_grad", "sigmoid_grad"}));
+}
+
+TEST(BatchNormWithShortcut, RefusesALimitAndAnotherShape) {
+  RecordedContext recorded({.mode = Mode::kInference});
+  Context& context = recorded.context;
+  const TensorSpec image{{2, 3, 4, 4}}, channels{{3}};
+  const auto state = [&](const TensorSpec& spec) {
+    return context.resident(spec, Category::kState, "");
+  };
+  const auto normalize = [&](BatchNormParams params, const TensorSpec& shortcut) {
+    batch_norm(context, state(image), state(channels), state(channels), state(channels),
+               state(channels), params, state(shortcut));
+  };
+  EXPECT_THROW(normalize({.relu = true, .relu_limit = 6}, image), std::invalid_argument);
+  EXPECT_THROW(normalize({.relu = true}, {{2, 3, 4, 5}}), ShapeError);
 }
 
 TEST_P(BatchNorm, EveryGradientElementAndTheMomentsEqualTheReference) {
