@@ -59,6 +59,21 @@ TEST(CudaLaunches, OneUpdatesAllParameters) {
   expect_one_update("seq2seq", launches_of_text(false), launches_of_text(true));
 }
 
+// Our kernels in a step with sentences of so many words; the layers are two a side.
+std::uint64_t launches_of_words(std::int32_t words) {
+  const TranslationData data = small_text();
+  TranslationRun run(kCudaMemory, on_cuda(false), small_run(small_seq2seq(data, false)));
+  const std::vector<std::int32_t> lengths(3, words);
+  const std::uint64_t before = cuda_emulation::counts().kernels;
+  run_steps(run, {batch_of_lengths(lengths, lengths)});
+  return cuda_emulation::counts().kernels - before;
+}
+
+// The products are those of the library.
+TEST(CudaLaunches, AWordCostsAnLstmOneALayerEachWay) {
+  EXPECT_EQ(launches_of_words(6) - launches_of_words(5), 2u * 2 * 2);
+}
+
 std::uint64_t on_default_stream(const std::string& allocator) {
   Context::Options options = on_cuda(false);
   options.prefetch = true;
