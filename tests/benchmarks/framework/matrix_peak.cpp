@@ -76,4 +76,14 @@ void MatrixPeak::improve(const MatrixPeak& other) {
 
 MatrixPeak measure_matrix_peak() { return {product_rate(), multiply_add_rate()}; }
 
+std::string_view instructions() {
+  const auto used = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto has = [used](dnnl::cpu_isa known) {
+    const auto wanted = static_cast<unsigned>(known);
+    return (used & wanted) == wanted;
+  };
+  if (has(dnnl::cpu_isa::avx512_core)) return "AVX-512";
+  return has(dnnl::cpu_isa::avx2) ? "AVX2" : "SSE";
+}
+
 }  // namespace skyline

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 namespace skyline {
 
 // The peak of this machine's arithmetic, in FLOP/s on OpenMP's threads.
@@ -13,5 +15,8 @@ struct MatrixPeak {
 
 // Takes about half a second: the best of several runs each.
 MatrixPeak measure_matrix_peak();
+
+// Returns which kind of processor oneDNN takes this one for: "AVX-512", "AVX2" or "SSE".
+std::string_view instructions();
 
 }  // namespace skyline

@@ -80,7 +80,13 @@ std::int64_t multiply_adds(const ExecutedOp& op) {
     if (op.name == forward + "_grad_input") return count(op.inputs[1], op.inputs[0]);
     if (op.name == forward + "_grad_weight") return count(op.inputs[1], op.outputs[0]);
   }
-  return 0;
+  if (op.name != "lstm" && op.name != "lstm_grad") return 0;
+  std::int64_t weights = 0;
+  for (const Operand& input : op.inputs) {
+    const bool matrix = input.resident && input.spec.shape.rank() == 2;
+    weights += matrix ? input.spec.shape.elements() : 0;
+  }
+  return op.inputs[0].spec.shape[0] * weights * (op.name == "lstm" ? 1 : 2);
 }
 
 double flop(std::span<const ExecutedOp> ops) {

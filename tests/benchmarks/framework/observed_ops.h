@@ -56,8 +56,8 @@ class OpLog : public OpObserver {
   std::vector<ExecutedOp> ops_;
 };
 
-// Multiply-adds of a convolution, a matrix product or a gradient of one, without biases; 0 for all
-// others.
+// Multiply-adds of a convolution, a matrix product, an LSTM whose weights are parameters, or a
+// gradient of one, without biases; 0 for all others. An LSTM's first word counts as any other.
 std::int64_t multiply_adds(const ExecutedOp& op);
 // Counts 2 for each multiply-add, and only what runs: the first layer's images
 // need no gradient.

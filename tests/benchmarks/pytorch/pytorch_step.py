@@ -16,7 +16,10 @@ with glibc's allocator and with tcmalloc (Debian's libtcmalloc-minimal4, preload
 guides advise: six settings. A user would pick the fastest, so the last line of a network names it,
 and what tcmalloc alone saves. Seconds are medians of N steps after two warm-up steps. The ratio is
 PyTorch's seconds to ours: above 1, ours is faster. Page faults and the system's seconds are means
-of its timed steps, as the kernel counts them. The last line averages the networks' ratios.
+of its timed steps, as the kernel counts them. A network's last line also says which part of this
+machine's peak, of a large product in the same run, our steps reach, and with which instructions.
+`chain` is no network, but relus of one element, forward and backward: its line says how long each
+side takes for an op. The last line of all averages the networks' ratios.
 
 On the CPU, each setting first computes the logits of two images with weights that our program
 model_logits (of the same build, or --logits) reads from a file, too. The largest difference,
@@ -57,6 +60,8 @@ VARIANTS = list(LAYOUTS)
 ALLOCATORS = {"glibc": {}, "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"}}
 LARGEST_DIFFERENCE = 1e-4  # of a logit; rounding gives at most 2e-6 in README's table
 SERVE = "--serve"
+CHAIN = "chain"
+WITHOUT_IMAGES = ("seq2seq", CHAIN)  # no logits are compared, and PyTorch runs eagerly only
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -136,6 +141,27 @@ class PyTorchTranslationStep(PyTorchStep):
         return functional.cross_entropy(logits, self.target.data, reduction="sum") / self.batch
 
 
+class PyTorchChain(PyTorchStep):
+    """Relus of one element and their gradients."""
+
+    def __init__(self, ops):
+        self.ops, self.x = ops, torch.ones(1, requires_grad=True)
+
+    def parameters(self):
+        return 1
+
+    def run(self):
+        start = time.perf_counter()
+        y = self.x
+        for _ in range(self.ops):
+            y = torch.relu(y)
+        y.backward()
+        return time.perf_counter() - start
+
+    def reserved_bytes(self):
+        return 0
+
+
 def wait(device):
     if device == "cuda":
         torch.cuda.synchronize()
@@ -148,6 +174,8 @@ def serve(setting):
     try:
         if setting["model"] == "seq2seq":
             step = PyTorchTranslationStep(setting["lengths"], setting["size"], setting["device"])
+        elif setting["model"] == CHAIN:
+            step = PyTorchChain(setting["batch"])
         else:
             step = PyTorchStep(setting["model"], setting["batch"], setting["variant"],
                                setting["device"])
@@ -209,8 +237,9 @@ class Side:
         return int(self.bytes[0]) if self.bytes else 0
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+        """Returns the words of the last line, if any."""
+        last, _ = self.process.communicate()
+        return last.split()
 
 
 def our_side(model, batch, arguments):
@@ -227,7 +256,7 @@ def their_side(model, variant, allocator, ours, arguments):
     batch, _, *more = ours.header
     setting = {"model": model, "variant": variant, "device": arguments.device,
                "threads": arguments.threads, "tf32": arguments.tf32, "batch": int(batch),
-               "logits": arguments.logits if model != "seq2seq" else None,
+               "logits": None if model in WITHOUT_IMAGES else arguments.logits,
                "lengths": [[int(length) for length in side.split(",")] for side in more[:2]],
                "size": [int(number) for number in more[2:]]}
     return Side([sys.executable, "-B", __file__, SERVE, json.dumps(setting)],
@@ -275,7 +304,20 @@ def circumstance(allocator, arguments):
     return "TF32" if arguments.tf32 else "fp32"
 
 
-def fastest_text(model, rows, arguments):
+def reached_text(rows, flop, peak, instructions):
+    """Which part of the peak the steps of the quietest turns reach."""
+    rate = float(flop) / min(row["ours ms"] for row in rows.values()) * 1e3
+    return (f"; {float(flop) / 1e9:.1f} GFLOP a step, ours at {100 * rate / float(peak):.0f} % of the "
+            f"product's {float(peak) / 1e9:.0f} GFLOP/s, {instructions}")
+
+
+def chain_text(row, ops):
+    """A relu and its gradient are two ops."""
+    return "; an op takes {:.0f} ns, in PyTorch {:.0f} ns".format(
+        *(row[side] * 1e6 / 2 / int(ops) for side in ("ours ms", "its ms")))
+
+
+def fastest_text(model, rows, ours, last, arguments):
     """Which setting a user would pick, and what the allocator alone is worth."""
     (variant, allocator), row = min(rows.items(), key=lambda item: item[1]["ratio"])
     text = (f"{model}: the fastest of {len(rows)} is {variant} with "
@@ -285,7 +327,9 @@ def fastest_text(model, rows, arguments):
         saved = 1 - other["ratio"] / plain["ratio"]
         text += (f"; tcmalloc takes {100 * saved:.0f} % off its step, and "
                  f"{plain['its faults'] - other['its faults']:,.0f} page faults")
-    return text
+    if model == CHAIN:
+        return text + chain_text(row, ours.header[0])
+    return text + (reached_text(rows, *last) if last else "")
 
 
 class Contest:
@@ -302,7 +346,7 @@ class Contest:
         return self.sides[setting]
 
     def settings(self):
-        variants = ["eager"] if self.model == "seq2seq" else self.arguments.variants
+        variants = ["eager"] if self.model in WITHOUT_IMAGES else self.arguments.variants
         return [(variant, allocator) for variant in variants
                 for allocator in self.arguments.allocators]
 
@@ -324,7 +368,7 @@ class Contest:
         return row | {"logits": difference}
 
     def measure(self):
-        """Prints the rows of the network and returns them by setting. Raises Ended."""
+        """Prints the rows of the model and returns a network's best ratio, if any. Raises Ended."""
         rows = {}
         for variant, allocator in self.settings():
             row = self.row((variant, allocator))
@@ -336,8 +380,11 @@ class Contest:
                   flush=True)
             if row:
                 rows[variant, allocator] = row
-        self.ours.close()
-        return rows
+        last = self.ours.close()
+        if not rows:
+            return []
+        print(fastest_text(self.model, rows, self.ours, last, self.arguments), flush=True)
+        return [] if self.model == CHAIN else [min(row["ratio"] for row in rows.values())]
 
 
 def start_early(contests):
@@ -396,7 +443,7 @@ def parsed():
     parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    known = [*NETWORKS, "seq2seq", *SMALL_NETWORKS]
+    known = [*NETWORKS, "seq2seq", *SMALL_NETWORKS, *[CHAIN] * (arguments.device == "cpu")]
     arguments.models = [names(model, known, "model", parser)[0] for model in arguments.models] or known
     arguments.variants = names(arguments.variants, VARIANTS, "variant", parser)
     arguments.allocators = (["glibc"] if arguments.device == "cuda" else
@@ -429,14 +476,10 @@ def main():
         start_early([contest for *_, contest in contests])
     for model, batch, contest in contests:
         try:
-            rows = contest.measure()
+            fastest += contest.measure()
         except Ended:
             print(f"{model:18}{batch if batch != '0' else '':>6}  ours failed", flush=True)
             failed = True
-            continue
-        if rows:
-            print(fastest_text(model, rows, arguments), flush=True)
-            fastest.append(min(row["ratio"] for row in rows.values()))
     if fastest:
         print(f"average ratio to the fastest: {statistics.mean(fastest):.2f}")
     return int(failed)

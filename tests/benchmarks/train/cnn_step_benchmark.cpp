@@ -15,8 +15,9 @@
 //   cnn_step_benchmark MODEL --serve
 //
 // answers each line of input with the seconds of one planned step, so pytorch_step.py can take
-// turns with it. The model may be seq2seq, too: three layers of 256 units and sentences of 20
-// words.
+// turns with it, and the end of input with a step's FLOP, this machine's peak and instructions. The
+// model may be seq2seq, too: three layers of 256 units and sentences of 20 words; or chain: relus
+// of one element and their gradients, whose time is what the framework does for an op.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -26,6 +27,10 @@
 #include <string>
 #include <vector>
 
+#include "framework/apply.h"
+#include "framework/backward/backward_graph.h"
+#include "framework/ops/activation/activations.h"
+#include "memory/session/session.h"
 #include "tests/benchmarks/framework/matrix_peak.h"
 #include "tests/benchmarks/framework/observed_ops.h"
 #include "tests/benchmarks/run_benchmark.h"
@@ -52,10 +57,10 @@ struct Options {
   bool serve = false;
 };
 
-// FLOP of one step.
-double count_flop(TimedTraining& training, const Batch& batch) {
+template <typename Step>
+double count_flop(const Step& step) {
   OpLog log;
-  training.step(batch);
+  step();
   const std::vector<ExecutedOp> ops = log.take();
   return flop(ops);
 }
@@ -105,7 +110,7 @@ void measure(const std::string& model, const Options& options, MatrixPeak& peak)
   for (const auto& training : trainings) {
     for (int i = 0; i < kWarmUpSteps; ++i) training->step(batch);
   }
-  const double step_flop = count_flop(*trainings.front(), batch);
+  const double step_flop = count_flop([&] { trainings.front()->step(batch); });
   std::vector<std::vector<double>> seconds(trainings.size());
   for (int i = 0; i < options.steps; ++i) {
     for (std::size_t training = 0; training < trainings.size(); ++training) {
@@ -124,9 +129,31 @@ void answer_lines(const Step& step) {
   for (int i = 0; i < kWarmUpSteps; ++i) step();
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    fmt::print("{:.6f}\n", step());
+    fmt::print("{:.9f}\n", step());
     std::fflush(stdout);
   }
+  const double flop = count_flop(step);
+  fmt::print("{:.0f} {:.0f} {}\n", flop, measure_matrix_peak().product, instructions());
+}
+
+// Prints the number of relus, and of parameters.
+void serve_chain() {
+  constexpr int kOps = 500;
+  CpuDevice device;
+  Session session(device);
+  Context context(session, {});
+  const float one = 1;
+  const Parameter x = make_parameter(context, {Shape{1}}, "x", &one);
+  fmt::print("{} 1\n", kOps);
+  answer_lines([&] {
+    const auto start = std::chrono::steady_clock::now();
+    context.begin_step(training_key(1));
+    Tensor y = x.value;
+    for (int op = 0; op < kOps; ++op) y = relu(context, std::move(y));
+    backward(context, std::move(y));
+    context.end_step();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  });
 }
 
 // Prints the batch, the parameters, the lengths of both sides, and the size of the network.
@@ -153,6 +180,7 @@ void serve_translation(const Options& options) {
 
 void serve(const std::string& model, const Options& options) {
   if (model == kSeq2Seq) return serve_translation(options);
+  if (model == "chain") return serve_chain();
   const ModelEntry& entry = find_model(model);
   const Batch batch =
       noise_batch(entry.shape, options.batch > 0 ? options.batch : usual_batch_size(model));
@@ -185,9 +213,10 @@ void run(const Options& options) {
   for (const std::string& model : options.models) find_model(model);  // throws before anything runs
   MatrixPeak peak = measure_matrix_peak();
   fmt::print(
-      "{} threads; peak: fastest 2048^3 matrix product so far, {:.1f} GFLOP/s; multiply-adds in "
+      "{} threads, {}; peak: fastest 2048^3 matrix product so far, {:.1f} GFLOP/s; multiply-adds "
+      "in "
       "registers: {:.1f}\n\n",
-      options.threads, 1e-9 * peak.product, 1e-9 * peak.multiply_adds);
+      options.threads, instructions(), 1e-9 * peak.product, 1e-9 * peak.multiply_adds);
   for (const std::string& model : options.models) measure(model, options, peak);
 }
 
