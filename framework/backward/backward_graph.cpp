@@ -472,7 +472,9 @@ std::vector<Tensor> BackwardGraph::run(Context& context, std::span<const Tensor>
     kept.push_back(index(whole->second));
     ++gradients_[kept.back()].uses;
   }
-  std::ranges::stable_sort(steps_, {}, &BackwardStep::place);
+  if (!std::ranges::is_sorted(steps_, {}, &BackwardStep::place)) {  // sorting moves every step
+    std::ranges::stable_sort(steps_, {}, &BackwardStep::place);
+  }
   if (const auto& orders = context.options().orders) {
     reorder(orders->of(structure_of(*this), [&] { return make_step_graph(context, *this); }));
   }
