@@ -137,8 +137,10 @@ struct BackwardGraph::Builder {
     return whole.value;
   }
 
-  static std::string name_of(const Node& node, int output) {
-    return node.is_leaf() ? node.layer : "output " + std::to_string(output) + " of " + node.str();
+  std::string name_of(const Node& node, int output) const {
+    if (node.is_leaf()) return node.layer;
+    if (!context.options().record_graph) return {};  // composing it takes long
+    return "output " + std::to_string(output) + " of " + node.str();
   }
 
   // Adds a contribution by `op` to the gradient behind `edge`. A parameter's first contribution is
@@ -292,6 +294,8 @@ struct BackwardGraph::Builder {
   void build(Tensor loss) {
     const Edge edge = loss.edge();
     const auto nodes = reached(edge.node);
+    graph.steps_.reserve(2 * nodes.size());  // moving a step takes longer than emitting it
+    graph.gradients_.reserve(2 * nodes.size());
     const TensorSpec spec = loss.spec();
     target(edge).value = new_gradient(spec, "loss");
     emit(std::make_shared<GradientSeed>(options.seed), "", {{.retained = loss.detach()}},

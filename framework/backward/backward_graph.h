@@ -21,7 +21,7 @@ struct GradientValue {
   };
 
   TensorSpec spec;
-  std::string of;      // "conv1.weight", or "output 0 of relu of act1"
+  std::string of;      // "conv1.weight", or in a recorded step "output 0 of relu of act1"
   Tensor destination;  // the resident tensor that it is written to, if any
   int uses = 0;
   Kind kind = Kind::kGradient;
