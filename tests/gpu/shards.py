@@ -114,7 +114,7 @@ def run_tests(card, what, names, shards=SHARDS, under=()):
     beside = [name for name in names if name not in alone]
     tested = Tested(names)
     # A test that hangs leaves time for those after it. Sanitized ones may be silent for long.
-    quiet = None if under else max(2, card.left() / 3)
+    quiet = None if under else max(2, card.left() / 2)
     with concurrent.futures.ThreadPoolExecutor(shards) as pool:
         texts = list(pool.map(
             lambda shard: run_shard(card, beside[shard::shards], f"{what}.{shard}", tested, under,
