@@ -14,7 +14,6 @@
 #include "train/run/random_bits.h"
 
 namespace skyline {
-
 namespace {
 
 // A dry run of the step that decides about engines, whatever the run's options are.
