@@ -239,8 +239,8 @@ std::unique_ptr<Kernel> make_convolution_cpu(ConvolutionKind kind, const Conv2dP
     case ConvolutionEngine::kProduct:
       return make_product(kind, problem, parts);
     case ConvolutionEngine::kWinograd:
-      if (winograd_codes().empty()) return nullptr;
-      return make_winograd_cpu(kind, problem, *winograd_codes().front(), parts);
+      if (winograd_codes(problem).empty()) return nullptr;
+      return make_winograd_cpu(kind, problem, *winograd_codes(problem).front(), parts);
     case ConvolutionEngine::kDirect:
       break;
   }

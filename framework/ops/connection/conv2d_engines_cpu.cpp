@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "framework/engines/engine_choices.h"
+#include "framework/ops/connection/winograd_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/elementwise_cpu.h"
 
@@ -188,20 +189,24 @@ bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
   return kind != ConvolutionKind::kForward || problem.y[2] * problem.y[3] <= 64;
 }
 
-// Small images leave much of the tiles of 4 x 4 outputs empty, few channels do not pay for the
-// transformations of tiles, and few tiles not for those of weights.
-bool winograd_is_faster(const Conv2dProblem& problem) {
+// Small images leave much of the tiles empty, few channels do not pay for the transformations of
+// tiles, and few tiles not for those of weights.
+bool winograd_is_faster(const Conv2dProblem& problem, const WinogradCode& code) {
+  const auto tiles_along = [&](int axis) {
+    return (problem.y[axis] + code.outputs - 1) / code.outputs;
+  };
   const std::int64_t pixels = problem.y[0] * problem.y[2] * problem.y[3];
-  const std::int64_t tiles = problem.y[0] * ((problem.y[2] + 3) / 4) * ((problem.y[3] + 3) / 4);
-  return pixels >= 7 * (tiles + 24) && std::min(problem.x[1], problem.y[1]) >= 24;
+  const std::int64_t tiles = problem.y[0] * tiles_along(2) * tiles_along(3);
+  return pixels >= (code.taps == 3 ? 7 : 3) * (tiles + 24) &&
+         std::min(problem.x[1], problem.y[1]) >= 24;
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {
-  const bool product = engine == ConvolutionEngine::kProduct;
-  if (!(product ? product_is_faster(kind, problem) : winograd_is_faster(problem))) {
-    return false;
+  if (engine == ConvolutionEngine::kWinograd) {
+    const auto codes = winograd_codes(problem);
+    return !codes.empty() && winograd_is_faster(problem, *codes.front());
   }
-  return make_convolution_cpu(kind, problem, engine) != nullptr;
+  return problem.is_product() && product_is_faster(kind, problem);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace skyline {
 
 // How the CPU computes a convolution or one of its gradients:
 //   kDirect    by oneDNN, which reads and writes channels-last as stored. Every convolution has it.
-//   kWinograd  3 x 3 windows of stride 1 by a quarter of the multiplications, see winograd_cpu.h.
+//   kWinograd  3 x 3 and 5 x 5 windows of stride 1 by fewer multiplications, see winograd_cpu.h.
 //   kProduct   1 x 1 windows of stride 1 without padding as one product of matrices, by oneDNN: all
 //              pixels by channels.
 enum class ConvolutionEngine { kDirect, kWinograd, kProduct };

@@ -3,6 +3,7 @@
 namespace skyline {
 
 // 12 sums, two vectors of the panel and a factor take 15 of 16 registers.
-const WinogradCode kWinogradAvx2 = WinogradLoops<8, 6, 2>::code();
+const WinogradCode kWinogradAvx2[] = {WinogradLoops<8, 6, 2, 3>::code(),
+                                      WinogradLoops<8, 6, 2, 5>::code()};
 
 }  // namespace skyline

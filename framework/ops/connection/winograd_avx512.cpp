@@ -3,6 +3,7 @@
 namespace skyline {
 
 // 24 sums, two vectors of the panel and a factor take 27 of 32 registers.
-const WinogradCode kWinogradAvx512 = WinogradLoops<16, 12, 2>::code();
+const WinogradCode kWinogradAvx512[] = {WinogradLoops<16, 12, 2, 3>::code(),
+                                        WinogradLoops<16, 12, 2, 5>::code()};
 
 }  // namespace skyline

@@ -15,7 +15,7 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index kPositions = 36, kTaps = 9;
+constexpr int kSide = 6, kPositions = kSide * kSide;  // of a tile
 
 Index round_up(Index count, Index multiple) { return (count + multiple - 1) / multiple * multiple; }
 
@@ -34,32 +34,38 @@ struct Images {
   Float* at;
   const Shape& shape;
   Size2d before;
+};
 
-  // Points at channel `channel` of the kSide x kSide pixels of a tile; at `outside` for pixels that
+// The tiles of code.outputs x code.outputs pixels that cover results [N, O, OH, OW], image after
+// image.
+struct Tiles {
+  Tiles(const Shape& y, int outputs_)
+      : outputs(outputs_),
+        rows((y[2] + outputs - 1) / outputs),
+        columns((y[3] + outputs - 1) / outputs),
+        count(y[0] * rows * columns) {}
+
+  // Points at channel `channel` of the side x side pixels of a tile; at `outside` for pixels that
   // are not there.
-  template <int kSide>
-  std::array<Float*, kSide * kSide> pixels(Index image, Index row, Index column, Index channel,
-                                           Float* outside) const {
-    std::array<Float*, kSide * kSide> found;
-    for (int i = 0; i < kSide * kSide; ++i) {
-      const Index y = row - before.height + i / kSide, x = column - before.width + i % kSide;
-      const bool inside = y >= 0 && y < shape[2] && x >= 0 && x < shape[3];
-      found[static_cast<std::size_t>(i)] =
-          inside ? at + ((image * shape[2] + y) * shape[3] + x) * shape[1] + channel : outside;
+  template <typename Float>
+  std::array<Float*, kPositions> pixels(const Images<Float>& images, Index tile, int side,
+                                        Index channel, Float* outside) const {
+    const Shape& shape = images.shape;
+    const Index first_y = tile / columns % rows * outputs - images.before.height,
+                first_x = tile % columns * outputs - images.before.width;
+    std::array<Float*, kPositions> found;
+    std::size_t next = 0;
+    for (Index y = first_y; y < first_y + side; ++y) {
+      for (Index x = first_x; x < first_x + side; ++x) {
+        const bool inside = y >= 0 && y < shape[2] && x >= 0 && x < shape[3];
+        const Index pixel = (tile / (rows * columns) * shape[2] + y) * shape[3] + x;
+        found[next++] = inside ? images.at + pixel * shape[1] + channel : outside;
+      }
     }
     return found;
   }
-};
 
-// The tiles of 4 x 4 pixels that cover results [N, O, OH, OW], image after image.
-struct Tiles {
-  explicit Tiles(const Shape& y)
-      : rows((y[2] + 3) / 4), columns((y[3] + 3) / 4), count(y[0] * rows * columns) {}
-  template <int kSide, typename Float>
-  auto pixels(const Images<Float>& images, Index tile, Index channel, Float* outside) const {
-    return images.template pixels<kSide>(tile / (rows * columns), tile / columns % rows * 4,
-                                         tile % columns * 4, channel, outside);
-  }
+  int outputs;
   Index rows, columns, count;
 };
 
@@ -78,16 +84,18 @@ class WinogradConvolution final : public Kernel {
       : code_(code),
         x_(turned ? problem.y : problem.x),
         y_(turned ? problem.x : problem.y),
-        before_(turned ? Size2d(2 - problem.params.padding.height, 2 - problem.params.padding.width)
+        before_(turned ? Size2d(code.taps - 1 - problem.params.padding.height,
+                                code.taps - 1 - problem.params.padding.width)
                        : problem.params.padding),
         turned_(turned),
         bias_(!turned && problem.bias),
         relu_(!turned && problem.params.relu),
-        tiles_(y_),
+        tiles_(y_, code.outputs),
         shares_(shares_of(largest_share(tiles_.count, kFewestTiles), parts)),
         group_(std::min(kGroup, round_up(y_[1], code.columns))) {
     const Index share = largest_share(tiles_.count, shares_);
-    round_ = round_up(largest_share(share, largest_share(share, kRound)), code.rows);
+    const Index most = x_[1] <= kNarrow ? kNarrowRound : kRound;
+    round_ = round_up(largest_share(share, largest_share(share, most)), code.rows);
     image_row_ = odd_lines(x_[1]);
     image_position_ = odd_lines(round_ * image_row_);
     result_row_ = odd_lines(group_);
@@ -112,10 +120,10 @@ class WinogradConvolution final : public Kernel {
     for (Index first = 0; first < y_[1]; first += group_) {
       const RowRange outputs{first, std::min(group_, y_[1] - first)};
       const Index panels = largest_share(outputs.count, code_.columns);
-      const Index blocks = largest_share(x_[1], kTurnedBlock);
+      const Index blocks = largest_share(x_[1], kTransposedBlock);
       for_each_index(panels * blocks, shares_ > 1, [&](Index task) {
         transform_weight(arguments.input<float>(turned_ ? 0 : 1), outputs, task / blocks,
-                         task % blocks * kTurnedBlock, weights);
+                         task % blocks * kTransposedBlock, weights);
       });
       for_each_index(shares_, shares_ > 1, [&](Index share) {
         const Index begin = share * tiles_.count / shares_,
@@ -129,22 +137,25 @@ class WinogradConvolution final : public Kernel {
   }
 
  private:
-  // Measured with 64 to 512 channels: more tiles amortize the weights, which often lie outside the
-  // second-level cache, and fewer leave room for their rows in it; 48 to 96 differ by 10 %.
-  static constexpr Index kRound = 60;
+  // More tiles amortize the weights, which often lie outside the second-level cache, and fewer
+  // leave room for their rows in it. With 64 channels, 72 tiles are 5 % slower than 60, with 512
+  // they are 4 % faster.
+  static constexpr Index kRound = 72, kNarrow = 64, kNarrowRound = 60;
   // Threads with fewer tiles would mostly wait for weights.
   static constexpr Index kFewestTiles = 8;
   // Output channels whose weights and products are in the workspace at a time. Images are
-  // transformed again for each group: 3 % of the time of its products.
-  static constexpr Index kGroup = 128;
-  static constexpr Index kTurnedBlock = 16, kMostColumns = 32;
+  // transformed again for each group: with 512 channels, groups of 128 take two thirds of the bytes
+  // and 5 to 8 % longer.
+  static constexpr Index kGroup = 256;
+  // Weights that are transposed at a time, in 25 KiB of the stack.
+  static constexpr Index kTransposedBlock = 8, kMostColumns = 32, kMostTaps = 25;
 
-  // Transforms a panel's weights for kTurnedBlock of x's channels from `channel` on.
+  // Transforms a panel's weights for kTransposedBlock of x's channels from `channel` on.
   void transform_weight(const float* weight, const RowRange& outputs, Index panel, Index channel,
                         float* to) const {
     const Index first = panel * code_.columns, in = x_[1];
     const Index columns = std::min(code_.columns, outputs.count - first);
-    const Index channels = std::min(kTurnedBlock, in - channel);
+    const Index channels = std::min(kTransposedBlock, in - channel);
     const auto transform = [&](const float* taps, Index tap, Index row) {
       code_.transform_weight(taps, tap, columns,
                              {.at = to + first * in + (channel + row) * code_.columns,
@@ -152,17 +163,18 @@ class WinogradConvolution final : public Kernel {
                               .panel = code_.columns,
                               .channels = code_.columns});
     };
-    const Index output = outputs.first + first;
+    const Index output = outputs.first + first, all_taps = code_.taps * code_.taps;
     if (turned_) {  // stored [x's channel][tap][y's channel]: the last tap becomes the first
       for (Index row = 0; row < channels; ++row) {
-        transform(weight + ((channel + row) * kTaps + kTaps - 1) * y_[1] + output, -y_[1], row);
+        transform(weight + ((channel + row) * all_taps + all_taps - 1) * y_[1] + output, -y_[1],
+                  row);
       }
       return;
     }
-    float taps[kTurnedBlock][kTaps][kMostColumns];
+    float taps[kTransposedBlock][kMostTaps][kMostColumns];
     for (Index column = 0; column < columns; ++column) {
-      for (Index tap = 0; tap < kTaps; ++tap) {
-        const float* const from = weight + ((output + column) * kTaps + tap) * in + channel;
+      for (Index tap = 0; tap < all_taps; ++tap) {
+        const float* const from = weight + ((output + column) * all_taps + tap) * in + channel;
         for (Index row = 0; row < channels; ++row) taps[row][tap][column] = from[row];
       }
     }
@@ -177,7 +189,7 @@ class WinogradConvolution final : public Kernel {
     float* const results = images + kPositions * image_position_;
     const Images<const float> x{arguments.input<float>(turned_ ? 1 : 0), x_, before_};
     for (Index i = 0; i < tiles.count; ++i) {
-      const auto pixels = tiles_.pixels<6>(x, tiles.first + i, 0, zeros);
+      const auto pixels = tiles_.pixels(x, tiles.first + i, kSide, 0, zeros);
       code_.transform_image(pixels.data(), x_[1],
                             {.at = images + i * image_row_,
                              .position = image_position_,
@@ -200,11 +212,10 @@ class WinogradConvolution final : public Kernel {
     const Images<float> y{arguments.output<float>(0), y_, 0};
     const float* const bias = bias_ ? arguments.input<float>(2) + outputs.first : nullptr;
     for (Index i = 0; i < tiles.count; ++i) {
-      const auto pixels =
-          tiles_.pixels<4>(y, tiles.first + i, outputs.first, static_cast<float*>(nullptr));
+      const auto pixels = tiles_.pixels(y, tiles.first + i, code_.outputs, outputs.first,
+                                        static_cast<float*>(nullptr));
       code_.finish_image({.at = results + i * result_row_,
                           .position = result_position_,
-                          .panel = code_.columns,
                           .channels = outputs.count},
                          bias, relu_, pixels.data());
     }
@@ -232,7 +243,7 @@ class WinogradGradWeight final : public Kernel {
         y_(problem.y),
         before_(problem.params.padding),
         bias_(problem.bias),
-        tiles_(y_),
+        tiles_(y_, code.outputs),
         row_blocks_(largest_share(y_[1], kBlock)),
         column_blocks_(largest_share(x_[1], kBlock)),
         rows_(round_up(largest_share(y_[1], row_blocks_), 4)),
@@ -280,14 +291,17 @@ class WinogradGradWeight final : public Kernel {
   }
 
  private:
-  // A block's sums and the rows of a round that are multiplied fit into twice the second-level
-  // cache, those of a small block into it; larger blocks transform the same rows less often, but
-  // are at most 10 % faster in three times the bytes.
+  // The sums of a block and the rows of a round fit into the second-level cache if the block is
+  // small, else nearly. Larger blocks transform the same rows less often, but are at most 10 %
+  // faster in three times the bytes.
   static constexpr Index kBlock = 128, kRound = 80, kSmallBlock = 64, kSmallRound = 32;
-  // Chunks are as many as it takes for so many tasks.
+  // There are as many chunks as it takes for so many tasks, each of enough tiles to pay for adding
+  // its sums.
   static constexpr Index kTasks = 8, kFewestTiles = 64;
 
-  Index weight_floats() const { return kTaps * x_[1] * y_[1]; }
+  // Of a weight's row, and of all.
+  Index row_floats() const { return code_.taps * code_.taps * x_[1]; }
+  Index weight_floats() const { return row_floats() * y_[1]; }
 
   void run_task(const KernelArguments& arguments, Index task, std::byte* workspace) const {
     const Index chunk = task % chunks_, block = task / chunks_;
@@ -312,13 +326,11 @@ class WinogradGradWeight final : public Kernel {
                 sums_bias ? bias_sums : nullptr, tile > begin);
       for (Index i = 0; sums_bias && i < outputs.count; ++i) bias[i] += bias_sums[i];
     }
-    float* const weight = chunk_of(0, weights_, weight_floats()) + row * kTaps * x_[1] + column;
+    float* const weight = chunk_of(0, weights_, weight_floats()) + row * row_floats() + column;
     for (Index i = 0; i < outputs.count; ++i) {
-      code_.finish_weight({.at = sums + i * sum_row_,
-                           .position = sum_position_,
-                           .panel = code_.columns,
-                           .channels = channels.count},
-                          weight + i * kTaps * x_[1], x_[1]);
+      code_.finish_weight(
+          {.at = sums + i * sum_row_, .position = sum_position_, .channels = channels.count},
+          weight + i * row_floats(), x_[1]);
     }
   }
 
@@ -331,13 +343,14 @@ class WinogradGradWeight final : public Kernel {
         grad_y{arguments.input<float>(1), y_, 0};
     const Index panel = tiles.count * code_.columns;
     for (Index i = 0; i < tiles.count; ++i) {
-      const auto pixels = tiles_.pixels<6>(x, tiles.first + i, channels.first, zeros);
+      const auto pixels = tiles_.pixels(x, tiles.first + i, kSide, channels.first, zeros);
       code_.transform_image(pixels.data(), channels.count,
                             {.at = images + i * code_.columns,
                              .position = image_position_,
                              .panel = panel,
                              .channels = round_up(channels.count, code_.columns)});
-      const auto results = tiles_.pixels<4>(grad_y, tiles.first + i, outputs.first, zeros);
+      const auto results =
+          tiles_.pixels(grad_y, tiles.first + i, code_.outputs, outputs.first, zeros);
       code_.transform_gradient(results.data(), outputs.count,
                                {.at = gradients + i * gradient_row_,
                                 .position = gradient_position_,
@@ -384,25 +397,26 @@ class WinogradGradWeight final : public Kernel {
 
 }  // namespace
 
-std::vector<const WinogradCode*> winograd_codes() {
+std::vector<const WinogradCode*> winograd_codes(const Conv2dProblem& problem) {
+  const Shape& weight = problem.weight;
+  const Conv2dParams& params = problem.params;
+  if ((weight[2] != 3 && weight[2] != 5) || weight[2] != weight[3] || params.groups != 1 ||
+      params.stride.height != 1 || params.stride.width != 1) {
+    return {};
+  }
   const auto has =
       [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa needed) {
         return (isa & static_cast<unsigned>(needed)) == static_cast<unsigned>(needed);
       };
+  const int index = weight[2] == 3 ? 0 : 1;
   std::vector<const WinogradCode*> codes;
-  if (has(dnnl::cpu_isa::avx512_core)) codes.push_back(&kWinogradAvx512);
-  if (has(dnnl::cpu_isa::avx2)) codes.push_back(&kWinogradAvx2);
+  if (has(dnnl::cpu_isa::avx512_core)) codes.push_back(&kWinogradAvx512[index]);
+  if (has(dnnl::cpu_isa::avx2)) codes.push_back(&kWinogradAvx2[index]);
   return codes;
 }
 
 std::unique_ptr<Kernel> make_winograd_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
                                           const WinogradCode& code, std::size_t parts) {
-  const Shape& weight = problem.weight;
-  const Conv2dParams& params = problem.params;
-  if (weight[2] != 3 || weight[3] != 3 || params.groups != 1 || params.stride.height != 1 ||
-      params.stride.width != 1) {
-    return nullptr;
-  }
   if (kind == ConvolutionKind::kGradWeight) {
     return std::make_unique<WinogradGradWeight>(code, problem, parts);
   }

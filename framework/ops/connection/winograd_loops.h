@@ -17,12 +17,15 @@ struct FloatVector {
       __attribute__((vector_size(kWidth * sizeof(float)), aligned(sizeof(float)), may_alias));
 };
 
-// kWidth floats are a vector. A product keeps kRows x kVectors vectors in registers.
-template <int kWidth, int kRows, int kVectors>
+// kWidth floats are a vector. A product keeps kRows x kVectors vectors in registers. Windows have
+// kTaps x kTaps pixels.
+template <int kWidth, int kRows, int kVectors, int kTaps>
 class WinogradLoops {
  public:
   static constexpr WinogradCode code() {
-    return {.width = kWidth,
+    return {.taps = kTaps,
+            .outputs = kOutputs,
+            .width = kWidth,
             .columns = kColumns,
             .rows = kRows,
             .transform_image = transform_image,
@@ -37,19 +40,22 @@ class WinogradLoops {
   using Index = std::int64_t;
   using Vector = typename FloatVector<kWidth>::Type;
   using Unaligned = typename FloatVector<kWidth>::Unaligned;
-  static constexpr int kColumns = kWidth * kVectors;
+  static constexpr int kColumns = kWidth * kVectors, kSide = 6, kOutputs = kSide + 1 - kTaps;
 
   // The points are 0, ±5/8, ±3/2 and infinity (eight pairs tried). The largest errors are then
   // twice those of direct kernels, a quarter of those with Lavin's 0, ±1, ±2.
   static constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
-  // What divides a tap for point 0, for ±a and for ±b: the product of the distances to the others.
+  // One over the product of a point's distances to the others.
   static constexpr float kOver0 = 1 / (kA2 * kB2), kOverA = 1 / (2 * kA2 * (kA2 - kB2)),
                          kOverB = 1 / (2 * kB2 * (kB2 - kA2));
 
-  // Lavin and Gray's matrices, one axis at a time: B^T of images, A of gradients, G of weights, and
-  // A^T and G^T of what the products give.
+  static constexpr float power(float base, int exponent) {
+    return exponent == 0 ? 1 : base * power(base, exponent - 1);
+  }
+
+  // Lavin and Gray's B^T, for one axis.
   struct ImageAxis {
-    static constexpr int kIn = 6, kOut = 6;
+    static constexpr int kIn = kSide, kOut = kSide;
     [[gnu::always_inline]] static void apply(const Vector* x, Vector* y) {
       const Vector even_a = x[4] - kB2 * x[2], odd_a = x[3] - kB2 * x[1];
       const Vector even_b = x[4] - kA2 * x[2], odd_b = x[3] - kA2 * x[1];
@@ -61,51 +67,42 @@ class WinogradLoops {
       y[5] = x[5] + (kA2 * kB2) * x[1] - (kA2 + kB2) * x[3];
     }
   };
-  struct GradientAxis {
-    static constexpr int kIn = 4, kOut = 6;
+
+  // The values of a polynomial at all points: G for the taps of a weight (kOver), A for gradients.
+  template <int kCoefficients, bool kOver>
+  struct ValuesAxis {
+    static constexpr int kIn = kCoefficients, kOut = kSide;
     [[gnu::always_inline]] static void apply(const Vector* x, Vector* y) {
-      const Vector even_a = x[0] + kA2 * x[2], odd_a = kA * x[1] + (kA2 * kA) * x[3];
-      const Vector even_b = x[0] + kB2 * x[2], odd_b = kB * x[1] + (kB2 * kB) * x[3];
-      y[0] = x[0];
-      y[1] = even_a + odd_a;
-      y[2] = even_a - odd_a;
-      y[3] = even_b + odd_b;
-      y[4] = even_b - odd_b;
-      y[5] = x[3];
+      y[0] = (kOver ? kOver0 : 1) * x[0];
+      apply_pair(x, kA, kOver ? kOverA : 1, y + 1);
+      apply_pair(x, kB, kOver ? kOverB : 1, y + 3);
+      y[5] = x[kIn - 1];
+    }
+    // At `point` and -point, times `over`.
+    [[gnu::always_inline]] static void apply_pair(const Vector* x, float point, float over,
+                                                  Vector* y) {
+      Vector even = over * x[0], odd = (over * point) * x[1];
+#pragma GCC unroll 4
+      for (int k = 2; k < kIn; ++k) (k % 2 == 0 ? even : odd) += (over * power(point, k)) * x[k];
+      y[0] = even + odd;
+      y[1] = even - odd;
     }
   };
-  struct WeightAxis {
-    static constexpr int kIn = 3, kOut = 6;
+
+  // The transpose of ValuesAxis: A^T for pixels of a result, G^T for taps of a weight's gradient.
+  template <int kCoefficients, bool kOver>
+  struct CoefficientsAxis {
+    static constexpr int kIn = kSide, kOut = kCoefficients;
     [[gnu::always_inline]] static void apply(const Vector* x, Vector* y) {
-      const Vector even_a = kOverA * x[0] + (kOverA * kA2) * x[2], odd_a = (kOverA * kA) * x[1];
-      const Vector even_b = kOverB * x[0] + (kOverB * kB2) * x[2], odd_b = (kOverB * kB) * x[1];
-      y[0] = kOver0 * x[0];
-      y[1] = even_a + odd_a;
-      y[2] = even_a - odd_a;
-      y[3] = even_b + odd_b;
-      y[4] = even_b - odd_b;
-      y[5] = x[2];
-    }
-  };
-  struct ImageResultAxis {
-    static constexpr int kIn = 6, kOut = 4;
-    [[gnu::always_inline]] static void apply(const Vector* x, Vector* y) {
-      const Vector sum_a = x[1] + x[2], odd_a = x[1] - x[2];
-      const Vector sum_b = x[3] + x[4], odd_b = x[3] - x[4];
-      y[0] = x[0] + sum_a + sum_b;
-      y[1] = kA * odd_a + kB * odd_b;
-      y[2] = kA2 * sum_a + kB2 * sum_b;
-      y[3] = (kA2 * kA) * odd_a + (kB2 * kB) * odd_b + x[5];
-    }
-  };
-  struct WeightResultAxis {
-    static constexpr int kIn = 6, kOut = 3;
-    [[gnu::always_inline]] static void apply(const Vector* x, Vector* y) {
-      const Vector sum_a = x[1] + x[2], odd_a = x[1] - x[2];
-      const Vector sum_b = x[3] + x[4], odd_b = x[3] - x[4];
-      y[0] = kOver0 * x[0] + kOverA * sum_a + kOverB * sum_b;
-      y[1] = (kOverA * kA) * odd_a + (kOverB * kB) * odd_b;
-      y[2] = (kOverA * kA2) * sum_a + (kOverB * kB2) * sum_b + x[5];
+      const Vector even_a = x[1] + x[2], odd_a = x[1] - x[2];
+      const Vector even_b = x[3] + x[4], odd_b = x[3] - x[4];
+#pragma GCC unroll 5
+      for (int k = 0; k < kOut; ++k) {
+        y[k] = ((kOver ? kOverA : 1) * power(kA, k)) * (k % 2 == 0 ? even_a : odd_a) +
+               ((kOver ? kOverB : 1) * power(kB, k)) * (k % 2 == 0 ? even_b : odd_b);
+      }
+      y[0] += (kOver ? kOver0 : 1) * x[0];
+      y[kOut - 1] += x[5];
     }
   };
 
@@ -173,23 +170,25 @@ class WinogradLoops {
   }
 
   static void transform_image(const float* const* pixels, Index channels, WinogradRows to) {
-    transform_rows<ImageAxis>([=](int i, int j) { return pixels[i * 6 + j]; }, channels, to);
+    transform_rows<ImageAxis>([=](int i, int j) { return pixels[i * kSide + j]; }, channels, to);
   }
 
   static void transform_gradient(const float* const* pixels, Index channels, WinogradRows to,
                                  float* sums) {
-    transform_rows<GradientAxis>([=](int i, int j) { return pixels[i * 4 + j]; }, channels, to);
+    transform_rows<ValuesAxis<kOutputs, false>>(
+        [=](int i, int j) { return pixels[i * kOutputs + j]; }, channels, to);
     if (sums == nullptr) return;
     for_each_vector(channels, channels, [&](Index channel, Index left, auto whole) {
       Vector sum = load<whole.kValue>(sums + channel, left);
-      for (int i = 0; i < 16; ++i) sum += load<whole.kValue>(pixels[i] + channel, left);
+      for (int i = 0; i < kOutputs * kOutputs; ++i)
+        sum += load<whole.kValue>(pixels[i] + channel, left);
       store<whole.kValue>(sums + channel, sum, left);
     });
   }
 
   static void transform_weight(const float* taps, Index tap, Index channels, WinogradRows to) {
-    transform_rows<WeightAxis>([=](int i, int j) { return taps + (i * 3 + j) * tap; }, channels,
-                               to);
+    transform_rows<ValuesAxis<kTaps, true>>(
+        [=](int i, int j) { return taps + (i * kTaps + j) * tap; }, channels, to);
   }
 
   static void finish_image(const WinogradRows& from, const float* bias, bool relu,
@@ -197,12 +196,12 @@ class WinogradLoops {
     for_each_vector(from.channels, from.channels, [&](Index channel, Index left, auto whole) {
       const Vector none = {};
       const Vector added = bias == nullptr ? none : load<whole.kValue>(bias + channel, left);
-      transform<ImageResultAxis>(
+      transform<CoefficientsAxis<kOutputs, false>>(
           [&](int i, int j) {
-            return load<true>(from.at + (i * 6 + j) * from.position + channel, kWidth);
+            return load<true>(from.at + (i * kSide + j) * from.position + channel, kWidth);
           },
           [&](int i, int j, Vector value) {
-            float* const pixel = pixels[i * 4 + j];
+            float* const pixel = pixels[i * kOutputs + j];
             if (pixel == nullptr) return;
             value += added;
             if (relu) value = value < none ? none : value;
@@ -213,12 +212,12 @@ class WinogradLoops {
 
   static void finish_weight(const WinogradRows& from, float* taps, Index tap) {
     for_each_vector(from.channels, from.channels, [&](Index channel, Index left, auto whole) {
-      transform<WeightResultAxis>(
+      transform<CoefficientsAxis<kTaps, true>>(
           [&](int i, int j) {
-            return load<true>(from.at + (i * 6 + j) * from.position + channel, kWidth);
+            return load<true>(from.at + (i * kSide + j) * from.position + channel, kWidth);
           },
           [&](int i, int j, Vector value) {
-            store<whole.kValue>(taps + (i * 3 + j) * tap + channel, value, left);
+            store<whole.kValue>(taps + (i * kTaps + j) * tap + channel, value, left);
           });
     });
   }

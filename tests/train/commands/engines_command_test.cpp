@@ -110,7 +110,9 @@ TEST_F(EnginesCommandTest, TheRuleTakesLargerWorkspacesBelowThePeak) {
   const auto largest = [&](const Words& more) -> std::uint64_t {
     return dry_run("googlenet", "16", more)["categories"]["workspace"]["peak_bytes"];
   };
-  if (winograd_codes().empty()) GTEST_SKIP() << "no engine has a larger workspace without AVX2";
+  if (winograd_codes({.weight = {1, 1, 3, 3}}).empty()) {
+    GTEST_SKIP() << "no engine has a larger workspace without AVX2";
+  }
   EXPECT_GT(largest({}), 2 * largest({"--engines", "direct"}));
 }
 

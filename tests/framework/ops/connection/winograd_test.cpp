@@ -35,6 +35,9 @@ const WinogradCase kCases[] = {
     {{3, 17, 40, 23}, {19, 17, 3, 3}, {.padding = {0, 2}}},
     {{2, 5, 6, 6}, {3, 5, 3, 3}, {.padding = 4}, false},
     {{1, 1, 3, 3}, {1, 1, 3, 3}, {}, false},
+    {{2, 130, 7, 6}, {40, 130, 5, 5}, {.padding = 2}},
+    {{5, 16, 17, 22}, {33, 16, 5, 5}, {.padding = {4, 0}, .relu = true}},
+    {{1, 3, 5, 5}, {2, 3, 5, 5}, {.padding = 5}, false},
 };
 
 Conv2dProblem problem_of(const WinogradCase& c) {
@@ -95,7 +98,7 @@ TEST_P(WinogradTest, EqualsTheReferenceInEveryElement) {
   constexpr double kTolerance = 3e-6;
   const auto expected =
       reference::conv2d_gradients(operands_.x, operands_.weight, grad_output_, GetParam().params);
-  for (const WinogradCode* code : winograd_codes()) {
+  for (const WinogradCode* code : winograd_codes(problem_)) {
     SCOPED_TRACE(code->width);
     const HostTensor y = GetParam().params.relu ? reference::relu(y_) : y_;
     expect_close("y", run(kForward, *code)[0], y, kTolerance);
@@ -108,7 +111,7 @@ TEST_P(WinogradTest, EqualsTheReferenceInEveryElement) {
 
 TEST_P(WinogradTest, GivesTheSameBitsOnAnyNumberOfThreadsAndParts) {
   const int threads_before = omp_get_max_threads();
-  for (const WinogradCode* code : winograd_codes()) {
+  for (const WinogradCode* code : winograd_codes(problem_)) {
     for (const ConvolutionKind kind : kKinds) {
       omp_set_num_threads(1);
       const auto expected = run(kind, *code);
@@ -132,7 +135,7 @@ TEST(Winograd, PassesNanOnThroughTheRelu) {
   const WinogradCase c{{1, 3, 4, 4}, {2, 3, 3, 3}, {.padding = 1, .relu = true}, false};
   ConvOperands operands(c.x, c.weight, false, kSeed);
   operands.x.values[0] = std::numeric_limits<double>::quiet_NaN();
-  for (const WinogradCode* code : winograd_codes()) {
+  for (const WinogradCode* code : winograd_codes(problem_of(c))) {
     const auto kernel = make_winograd_cpu(kForward, problem_of(c), *code);
     EXPECT_TRUE(std::isnan(run(*kernel, operands.list(), {{1, 2, 4, 4}})[0][0]));
   }
@@ -140,11 +143,13 @@ TEST(Winograd, PassesNanOnThroughTheRelu) {
 
 // A batch is computed in rounds of about as many tiles, which share a workspace.
 TEST(Winograd, NeedsHardlyMoreForALargerBatch) {
-  for (const WinogradCode* code : winograd_codes()) {
+  const auto problem = [](std::int64_t images) {
+    return problem_of({{images, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}});
+  };
+  for (const WinogradCode* code : winograd_codes(problem(1))) {
     for (const ConvolutionKind kind : kKinds) {
       const auto workspace = [&](std::int64_t images) {
-        const WinogradCase c{{images, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}};
-        return make_winograd_cpu(kind, problem_of(c), *code)->workspace_bytes();
+        return make_winograd_cpu(kind, problem(images), *code)->workspace_bytes();
       };
       EXPECT_LT(4 * workspace(512), 5 * workspace(8)) << convolution_name(kind);
     }
