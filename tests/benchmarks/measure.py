@@ -11,7 +11,7 @@ lacks its data or PyTorch says so and leaves its table as it is:
                    MiniMalloc beside ours if $SKYLINE_MINIMALLOC names its program
                    (github.com/google/minimalloc)
     predicted, workspaces
-                   need a build with cuDNN, but no card: h200.json describes one
+                   need a build with cuDNN, but no card: h100.json describes one
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
     pytorch, pytorch-memory, pytorch-budget, ddp
@@ -174,8 +174,8 @@ def minimalloc(runner, traces):
 
 
 def predicted(runner):
-    """Reserved MiB of a step on the card of h200.json, which is only described."""
-    skyline, card = runner.program("skyline"), "tests/benchmarks/h200.json"
+    """Reserved MiB of a step on the card of h100.json, which is only described."""
+    skyline, card = runner.program("skyline"), "tests/benchmarks/h100.json"
     columns = ["planned", "best-fit-pool", "caching", "bfc", "exact-pool", "network-wise"]
 
     def peaks(model, *flags):
@@ -212,7 +212,7 @@ def decisive_workspaces(rows):
 
 def workspaces(runner):
     """The largest workspace and the reserved MiB of a step on that card, and without workspaces."""
-    skyline, card = runner.program("skyline"), "tests/benchmarks/h200.json"
+    skyline, card = runner.program("skyline"), "tests/benchmarks/h100.json"
 
     def step(model, batch_size, *flags):
         text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", batch_size,
@@ -346,7 +346,7 @@ PARTS = {
     "bare": printed("bare_step_benchmark", "alexnet", "googlenet", "resnet50", "inception-resnet"),
     "pytorch": pytorch("pytorch_step.py", "cnn_step_benchmark"),
     "pytorch-memory": pytorch("pytorch_memory.py", "skyline", "--batches", "32,64,128", "--device",
-                              "cuda", "--engines", "tests/benchmarks/h200.json", shape=shortened),
+                              "cuda", "--engines", "tests/benchmarks/h100.json", shape=shortened),
     "predicted": predicted,
     "workspaces": workspaces,
     "ranks": scripted("ranks.py", shape=shortened, needs="mpirun"),

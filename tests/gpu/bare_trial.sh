@@ -83,7 +83,7 @@ expect 'no part passes' test -z "$(grep -E '^== .* passed' "$work/all")"
 
 in_bare bash -c 'mkdir /tmp/programs && cd /tmp/programs && python3 -m tarfile -e /packed.tar.xz . &&
   LD_LIBRARY_PATH=lib:/stand-ins/site/nvidia/cudnn/lib:/stand-ins/site/nvidia/cu13/lib train/skyline dry-run \
-  --model resnet50 --batch-size 32 --device cuda --engines /skyline/tests/benchmarks/h200.json' \
+  --model resnet50 --batch-size 32 --device cuda --engines /skyline/tests/benchmarks/h100.json' \
   >"$work/dry-run" 2>&1
 expect 'a dry run for a described card loads cuDNN' test $? = 0
 tail -n 5 "$work/dry-run"

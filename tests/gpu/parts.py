@@ -73,7 +73,7 @@ class Networks:
 REHEARSED = Networks(
     smoke=(("mlp", 4), ("seq2seq", 2)), checked=("mlp",), same_bits=(("mlp", 4), ("seq2seq", 2)),
     graphs=(("mlp", 4), ("seq2seq", 2)), foreseen=(("mlp", 4), ("seq2seq", 2)),
-    engines=ROOT / "tests/benchmarks/h200.json",
+    engines=ROOT / "tests/benchmarks/h100.json",
     profiled=(("mlp", 4),), steps=("--steps", "1", "--peak-extent", "64"), trained="mlp",
     length=("--steps", "3", "--batch-size", "4", "--images", "64"),
     text=("--units", "8", "--layers", "1"), tests=("*Relu*",),
