@@ -39,8 +39,9 @@ struct LstmRows {
 };
 void run_lstm_rows(const LstmRows& rows);
 
-// What reaches an output and a cell from the next word. The rows of h and c from `running` on are
-// not written yet: their sentences end at this word, and last_h and last_c come from outside.
+// The gradients that reach an output and a cell from the next word. The rows of h and c from
+// `running` on are not written yet: their sentences end at this word, and last_h and last_c come
+// from outside.
 struct LstmGradAfter {
   const float* h;  // null: nothing, last_h neither
   const float* c;
