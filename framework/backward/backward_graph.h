@@ -72,7 +72,8 @@ struct BackwardOptions {
 // and with five convolutional networks need one sum a value (GoogLeNet has five consumers,
 // Inception-ResNet four). With `early_sums` in the context's savings they are added at once, too.
 // All sums add in the order in which contributions arrive, so the bits equal those of one sum of
-// all.
+// all. Two parts that the next step alone reads are left to it if it is a SumReader, unless sums
+// are early or the context's options recompute chains.
 //
 // With `accumulate`, a parameter's gradient is a value of this graph until it is whole, and is then
 // added to the resident one at once. So the bits of a step of K batches are those of K gradients,

@@ -29,58 +29,47 @@ void require_channels(const std::string& where, std::initializer_list<const char
   for (const char* name : names) require_spec(where, name, specs[index++], {Shape{channels}});
 }
 
-std::shared_ptr<const Op> grad_op(const BatchNormProblem& problem) {
+using BatchNormGrad = GradientOp<BatchNormProblem>;
+
+BatchNormGrad::Declaration grad_of(const BatchNormProblem& problem) {
   const TensorSpec x{problem.x}, channels{problem.channels()};
-  std::vector<std::pair<std::string, TensorSpec>> operands = {{"x", x},
-                                                              {"gamma", channels},
-                                                              {"mean", channels},
-                                                              {"variance", channels},
-                                                              {"grad_output", x}};
-  std::vector<TensorSpec> outputs = {x, channels, channels};
-  std::vector<InPlacePair> in_place = {{.input = 4, .output = 0}};
+  BatchNormGrad::Declaration declared{
+      .name = std::string(problem.of_sum ? kBatchNormGradOfSum : kBatchNormGrad),
+      .parameters = params_text(problem.params),
+      .operands = {{"x", x},
+                   {"gamma", channels},
+                   {"mean", channels},
+                   {"variance", channels},
+                   {"grad_output", x}},
+      .outputs = {x, channels, channels},
+      .kernels = {make_batch_norm_grad_cpu, make_batch_norm_grad_cuda},
+      .in_place = {{.input = 4, .output = 0}}};
   if (problem.params.shortcut) {
-    operands.push_back({"y", x});
-    if (problem.of_sum) operands.push_back({"grad_output", x});
-    outputs.push_back(x);
-    in_place = {{.input = 4, .output = 3}};
-    in_place.push_back({.input = 5, .output = 0});
-    for (const int output : {3, 0}) {
-      if (problem.of_sum) in_place.push_back({.input = 6, .output = output});
-    }
+    declared.operands.push_back({"y", x});
+    declared.outputs.push_back(x);
+    declared.in_place = {{.input = 4, .output = 3}, {.input = 5, .output = 0}};
   } else if (problem.params.relu) {
-    operands.push_back({"beta", channels});
+    declared.operands.push_back({"beta", channels});
   }
-  return gradient_op(problem,
-                     {.name = std::string(problem.of_sum ? kBatchNormGradOfSum : kBatchNormGrad),
-                      .parameters = params_text(problem.params),
-                      .operands = std::move(operands),
-                      .outputs = std::move(outputs),
-                      .kernels = {make_batch_norm_grad_cpu, make_batch_norm_grad_cuda},
-                      .in_place = std::move(in_place)});
+  if (!problem.of_sum) return declared;
+  declared.operands.push_back({"grad_output", x});
+  for (const int output : {3, 0}) declared.in_place.push_back({.input = 6, .output = output});
+  return declared;
 }
 
 // The gradient behind a shortcut and a relu.
-class ShortcutGrad final : public Op, public SumReader {
+class ShortcutGrad final : public BatchNormGrad, public SumReader {
  public:
   explicit ShortcutGrad(const BatchNormProblem& problem)
-      : problem_(problem), op_(grad_op(problem)) {}
-  std::string_view name() const override { return op_->name(); }
-  std::string parameters() const override { return op_->parameters(); }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
-    return op_->outputs(inputs);
-  }
-  std::vector<InPlacePair> in_place() const override { return op_->in_place(); }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    return op_->kernel(compute, inputs);
+      : BatchNormGrad(problem, grad_of(problem)), of_sum_(problem) {
+    of_sum_.of_sum = true;
   }
   std::shared_ptr<const Op> of_sum() const override {
-    return grad_op({.x = problem_.x, .params = problem_.params, .of_sum = true});
+    return gradient_op(of_sum_, grad_of(of_sum_));
   }
 
  private:
-  BatchNormProblem problem_;
-  std::shared_ptr<const Op> op_;
+  BatchNormProblem of_sum_;
 };
 
 // With the running values given, y is linear in x.
@@ -164,26 +153,24 @@ std::vector<GradientCall> gradients_of(const BatchNormProblem& problem,
   } else if (own.params.relu) {
     call.sources.push_back(GradientSource::input(2));
   }
-  if (!call.op) call.op = grad_op(own);
+  if (!call.op) call.op = gradient_op(own, grad_of(own));
   calls.push_back(std::move(call));
   return calls;
 }
 
-using BatchNormDeclaration = Declaration<BatchNormProblem, BatchNormParams>;
+const Declaration<BatchNormProblem, BatchNormParams> kTraining = {
+    .name = kBatchNorm,
+    .parameters =
+        [](const BatchNormParams& params) {
+          return fmt::format("{} decay={}", params_text(params), params.decay);
+        },
+    .problem = problem_of,
+    .outputs = outputs_of,
+    .kernels = {make_batch_norm_cpu, make_batch_norm_cuda},
+    .gradient = gradients_of,
+    .recomputations = recomputations_of};
 
-const BatchNormDeclaration kTraining = {.name = kBatchNorm,
-                                        .parameters =
-                                            [](const BatchNormParams& params) {
-                                              return fmt::format("{} decay={}", params_text(params),
-                                                                 params.decay);
-                                            },
-                                        .problem = problem_of,
-                                        .outputs = outputs_of,
-                                        .kernels = {make_batch_norm_cpu, make_batch_norm_cuda},
-                                        .gradient = gradients_of,
-                                        .recomputations = recomputations_of};
-
-const BatchNormDeclaration kInference = {
+const Declaration<BatchNormProblem, BatchNormParams> kInference = {
     .name = "batch_norm_inference",
     .parameters = params_text,
     .problem = [](const BatchNormParams& params,
@@ -193,9 +180,7 @@ const BatchNormDeclaration kInference = {
       require_channels("batch_norm_inference",
                        {"gamma", "beta", "running_mean", "running_variance"}, inputs.subspan(1),
                        inputs[0].shape[1]);
-      if (params.shortcut) {
-        require_spec("batch_norm_inference", "shortcut", inputs[5], inputs[0]);
-      }
+      if (params.shortcut) require_spec("batch_norm_inference", "shortcut", inputs[5], inputs[0]);
       return {inputs[0].shape, params};
     },
     .outputs = [](const BatchNormProblem& problem) { return activations({{problem.x}}); },
@@ -208,12 +193,12 @@ const BatchNormDeclaration kInference = {
     .in_place = {{.input = 0, .output = 0}}};
 
 // With a shortcut, which is the given input, that y may be written over.
-BatchNormDeclaration with_shortcut(BatchNormDeclaration declared, int input) {
+auto with_shortcut(auto declared, int input) {
   declared.in_place.push_back({.input = input, .output = 0});
   return declared;
 }
-const BatchNormDeclaration kShortcutTraining = with_shortcut(kTraining, 3);
-const BatchNormDeclaration kShortcutInference = with_shortcut(kInference, 5);
+const auto kShortcutTraining = with_shortcut(kTraining, 3);
+const auto kShortcutInference = with_shortcut(kInference, 5);
 
 }  // namespace
 

@@ -139,7 +139,7 @@ std::shared_ptr<const Op> declared_op(const Declaration<Problem, Params>& declar
 // A gradient op. Its problem is known before its operands: their specs and those of its outputs
 // follow from that.
 template <typename Problem>
-class GradientOp final : public Op {
+class GradientOp : public Op {
  public:
   struct Declaration {
     std::string name;
