@@ -52,4 +52,16 @@ LstmOutput Seq2Seq::decode(Context& context, LstmState state, Tensor target,
 
 Tensor Seq2Seq::logits(Context& context, Tensor y) const { return w_(context, std::move(y)); }
 
+Tensor Seq2Seq::loss(Context& context, Tensor y, Tensor words,
+                     const SoftmaxCrossEntropyParams& params, bool accumulate) const {
+  const LayerScope scope(context, w_.name());
+  return linear_cross_entropy(context,
+                              {.x = std::move(y),
+                               .weight = w_.parameters()[0].value,
+                               .bias = w_.parameters()[1].value,
+                               .labels = std::move(words),
+                               .accumulate = accumulate},
+                              params);
+}
+
 }  // namespace skyline

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/ops/loss/linear_cross_entropy.h"
 #include "layers/embedding.h"
 #include "layers/linear.h"
 #include "layers/lstm.h"
@@ -54,6 +55,10 @@ class Seq2Seq : public Network {
                     LstmWanted wanted = LstmWanted::kAll) const;
   // Returns the logits [R, target_words] of the decoder's outputs y [R, units].
   Tensor logits(Context& context, Tensor y) const;
+  // Returns the loss of these logits, given the words i32 [R] that they should tell; see
+  // linear_cross_entropy().
+  Tensor loss(Context& context, Tensor y, Tensor words, const SoftmaxCrossEntropyParams& params,
+              bool accumulate = false) const;
 
  private:
   Seq2SeqShape shape_;

@@ -264,6 +264,19 @@ struct BackwardGraph::Builder {
     }
   }
 
+  // An op of forward may have made a parameter's gradient where it belongs, see
+  // linear_cross_entropy(). No step must have written over it.
+  void require_untouched(const Node& leaf, const std::vector<BackwardInput>& read) const {
+    const Storage* gradient = leaf.gradient ? leaf.gradient.storage().get() : nullptr;
+    for (const BackwardInput& input : read) {
+      if (gradient == nullptr || input.gradient >= 0 || input.retained.storage().get() != gradient)
+        continue;
+      if (targets.at(&leaf).front().parts.empty() && !options.accumulate) continue;
+      throw std::logic_error("[backward] the gradient of " + leaf.layer +
+                             " lies in its tensor since forward, but another comes before it");
+    }
+  }
+
   void emit_call(const Node& node, const GradientCall& call) {
     sum_waiting(&node);
     const SumReader* adder = unsummed.node ? sum_reader(std::exchange(unsummed, {})) : nullptr;
@@ -281,6 +294,7 @@ struct BackwardGraph::Builder {
     std::vector<int> outputs;
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
+      if (edge.node) require_untouched(*edge.node, inputs);
       outputs.push_back(edge.node ? contribute(edge, *call.op)
                                   : new_gradient({}, "an unused input"));
     }

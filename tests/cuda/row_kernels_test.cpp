@@ -340,6 +340,55 @@ TEST(RowKernels, SmoothedAndWeightedCrossEntropyIsThatOfTheCpu) {
   }
 }
 
+// Rows of one panel, of several, and of panels whose last is short.
+TEST(RowKernels, LinearCrossEntropyIsThatOfTheCpu) {
+  constexpr std::int64_t kPanel = LinearCrossEntropyProblem::kPanelRows, kIn = 12;
+  for (const std::int64_t rows : {std::int64_t{3}, kPanel, 2 * kPanel + 5}) {
+    for (const bool all : {false, true}) {
+      const std::int64_t classes = all ? 67 : 20;
+      const LinearCrossEntropyProblem problem{
+          .linear = {{rows, kIn}, {classes, kIn}, {rows, classes}, all},
+          .loss = {.rows = rows,
+                   .classes = classes,
+                   .divisor = all ? 0 : 3.0,
+                   .smoothing = all ? 0.1f : 0,
+                   .weighted = all},
+          .grad_x = true,
+          .grad_weight = true,
+          .grad_bias = all};
+      KernelPair pair{.cpu = [=] { return make_linear_cross_entropy_cpu({}, problem); },
+                      .cuda =
+                          [=](CudaCompute& compute) {
+                            return make_linear_cross_entropy_cuda(compute, problem);
+                          },
+                      .inputs = {random_operand(rows * kIn, 1), random_operand(classes * kIn, 2)},
+                      .outputs = {{{1}}, {problem.linear.x}, {problem.linear.weight}},
+                      .in_place = {{0, 1}},
+                      .tolerance = 2e-5};
+      if (all) pair.inputs.push_back(random_operand(classes, 3));
+      pair.inputs.push_back(bytes_of(random_integers(rows, 4, static_cast<int>(classes))));
+      if (all) {
+        pair.inputs.push_back(random_operand(classes, 5, 0.1f, 4));
+        pair.outputs.push_back({Shape{classes}});
+      }
+      expect_same("linear_cross_entropy", pair);
+    }
+  }
+}
+
+TEST(RowKernels, ScaledGradientsAreThoseOfTheCpu) {
+  for (const float factor : {1.0f, 0.3f}) {
+    const ScaleProblem elements = {70, 3};
+    expect_same(
+        "scale_gradients",
+        {.cpu = [=] { return make_scale_gradients_cpu(elements); },
+         .cuda = [=](CudaCompute& compute) { return make_scale_gradients_cuda(compute, elements); },
+         .inputs = {bytes_of(std::vector{factor}), random_operand(70, 1), random_operand(3, 2)},
+         .outputs = {{Shape{70}}, {Shape{3}}},
+         .in_place = {{1, 0}, {2, 1}}});
+  }
+}
+
 TEST(RowKernels, LabelsThatAreNoClassesAreNamed) {
   for (const std::int32_t label : {-1, 4}) {
     const CrossEntropyProblem problem{2, 4, 2};

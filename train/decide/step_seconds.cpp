@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
 #include "framework/ops/ranks/rank_sum_ops.h"
@@ -33,8 +34,9 @@ class OpModel {
     double bytes = 0;
     for (const ValueId input : op.inputs) bytes += bytes_of(input);
     for (const ValueId output : op.outputs) bytes += bytes_of(output);
-    if (is_view(op)) return 0;
+    if (is_view(op) || op.name == kScaleGradients) return 0;  // mostly by 1, which moves nothing
     if (op.name == kBatchNorm) bytes += bytes_of(op.inputs.front());  // for its sums
+    if (op.name == kLinearCrossEntropy) bytes += logits_bytes(op);
     return bytes / speed_.bytes_per_second + 2 * products(op) / speed_.flops;
   }
 
@@ -46,9 +48,21 @@ class OpModel {
     return op.outputs.size() == 1 && value(op.outputs[0]).storage != op.outputs[0];
   }
 
+  // The logits' softmax goes twice over them, and so does its gradient; each product once.
+  double logits_bytes(const StepOp& op) const {
+    const double logits = positions(shape(op.inputs[0])) * positions(shape(op.inputs[1]));
+    return static_cast<double>(op.outputs.size() == 1 ? 3 : 7) * logits * sizeof(float);
+  }
+
   double products(const StepOp& op) const {
     if (op.phase == Phase::kUpdate || op.name.starts_with("embedding") || op.outputs.empty()) {
       return 0;
+    }
+    if (op.name == kLinearCrossEntropy) {  // one product for the logits and one for each gradient
+      const auto gradients = std::ranges::count_if(
+          op.outputs, [&](ValueId output) { return shape(output).rank() == 2; });
+      return static_cast<double>(1 + gradients) * positions(shape(op.inputs[0])) *
+             static_cast<double>(shape(op.inputs[1]).elements());
     }
     // Backward also recomputes values of forward.
     const bool is_gradient = op.name.find("_grad") != std::string::npos;

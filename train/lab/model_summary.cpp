@@ -4,6 +4,7 @@
 #include <set>
 
 #include "framework/node.h"
+#include "framework/ops/loss/linear_cross_entropy.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "train/translation/translation_step.h"
@@ -38,6 +39,13 @@ LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>&
   row.layer = node.layer;
   row.op = node.op->name();
   row.output = node.output_specs.front().shape;
+  if (row.op == kLinearCrossEntropy) {  // the logits, which it never holds whole
+    const auto rows_of = [&](std::size_t input) {
+      const Edge& edge = node.inputs[input];
+      return edge.node->output_specs[static_cast<std::size_t>(edge.output)].shape[0];
+    };
+    row.output = {rows_of(0), rows_of(1)};
+  }
   // A weight multiplies once per pixel or word of the output; an embedding only looks up rows.
   const Shape& output = row.output;
   const std::int64_t positions = row.op == "embedding" ? 0
@@ -90,9 +98,7 @@ std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sent
   add_nodes(loss, nodes);
   std::vector<LayerSummary> rows;
   std::set<const Node*> counted;
-  for (const Node* node : nodes) {
-    if (node->layer != "loss") rows.push_back(summary_of(*node, false, counted, frozen));
-  }
+  for (const Node* node : nodes) rows.push_back(summary_of(*node, false, counted, frozen));
   return rows;
 }
 

@@ -118,7 +118,7 @@ class TranslationRun final : public ModelRun {
   // Calls take() and train_step().
   float train_step(const PairBatch& batch, const UpdateParams& params);
   CrossEntropy loss_of(std::size_t number) override {
-    return {translation_loss(context, model, batch(number))};
+    return {translation_loss(context, model, batch(number), number > 0)};
   }
   // Returns the mean number of the answers' words instead of a loss if translate_words is set.
   float inference_step() override;

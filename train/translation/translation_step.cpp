@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "data/text/vocabulary.h"
-#include "framework/ops/loss/softmax.h"
 #include "memory/alignment.h"
 #include "train/run/step_scope.h"
 
@@ -54,7 +53,8 @@ std::size_t input_bytes(const PairBatch& batch) {
   return bytes;
 }
 
-Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch& batch) {
+Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch& batch,
+                        bool accumulate) {
   Tensor source = upload_words(context, batch.source.words, "source");
   Tensor target = upload_words(context, batch.target.words, "target");
   Tensor answers = upload_words(context, batch.target_out, "answers");
@@ -62,10 +62,8 @@ Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch&
   state = model.reordered(context, std::move(state), batch.source_to_target);
   LstmOutput decoded = model.decode(context, std::move(state), std::move(target),
                                     PackedShape(batch.target.batch_sizes), LstmWanted::kOutputs);
-  Tensor logits = model.logits(context, std::move(decoded.y));
-  const LayerScope scope(context, "loss");
-  return softmax_cross_entropy(context, std::move(logits), std::move(answers),
-                               {.divisor = static_cast<float>(batch.size())});
+  return model.loss(context, std::move(decoded.y), std::move(answers),
+                    {.divisor = static_cast<float>(batch.size())}, accumulate);
 }
 
 float translation_inference_step(Context& context, const Seq2Seq& model, const PairBatch& batch) {

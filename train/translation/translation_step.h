@@ -19,8 +19,10 @@ ShapeKey translation_key(ShapeKey before, const PairBatch& batch);
 std::size_t input_bytes(const PairBatch& batch);
 
 // Runs the forward pass of a batch and returns its loss f32 [1]: the sum of the words'
-// cross-entropies divided by the number of sentences, as in the paper's example.
-Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch& batch);
+// cross-entropies divided by the number of sentences, as in the paper's example. `accumulate`: see
+// BackwardOptions.
+Tensor translation_loss(Context& context, const Seq2Seq& model, const PairBatch& batch,
+                        bool accumulate = false);
 
 // Runs one inference step: the forward pass and its loss, which is read back, as for the perplexity
 // of a validation. Throws WordError, LabelError, OutOfMemory.

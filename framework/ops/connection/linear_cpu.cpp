@@ -70,4 +70,25 @@ std::unique_ptr<Kernel> make_linear_grad_weight_cpu(const LinearProblem& problem
   return make_grad_weight_products(pieces, problem.x, problem.y, problem.bias);
 }
 
+std::unique_ptr<Kernel> make_linear_weight_sum_cpu(const CpuOptions& options,
+                                                   const LinearProblem& problem, bool add) {
+  const std::int64_t rows = problem.x[0], in = problem.x[1], out = problem.y[1];
+  dnnl::primitive_attr attributes = dnnl_user_scratchpad();
+  if (add) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    attributes.set_post_ops(sum);
+  }
+  const auto call = [&](DnnlKernel& kernel, const RowRange& part) {
+    const memory::desc y({part.count, rows}, memory::data_type::f32, {1, out});
+    const memory::desc x = dnnl_layout({rows, in}), weight = dnnl_layout({part.count, in});
+    kernel.call(describe({y, x, weight}, attributes),
+                {{DNNL_ARG_SRC, kernel.input(1, y, offset_bytes(part, 1))},
+                 {DNNL_ARG_WEIGHTS, kernel.input(0, x)},
+                 {DNNL_ARG_DST, kernel.output(0, weight, offset_bytes(part, in))}});
+  };
+  const RowRange all{0, out};
+  return make_row_products({&all, 1}, options.lanes, call);
+}
+
 }  // namespace skyline

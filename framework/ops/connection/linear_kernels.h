@@ -29,4 +29,9 @@ CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_input_cuda;
 CpuMaker<LinearProblem> make_linear_grad_weight_cpu;
 CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_weight_cuda;
 
+// Inputs x, grad_output; output grad_weight, or what is added to it. Each lane of a wide op
+// computes some rows of the weight.
+std::unique_ptr<Kernel> make_linear_weight_sum_cpu(const CpuOptions& options,
+                                                   const LinearProblem& problem, bool add);
+
 }  // namespace skyline

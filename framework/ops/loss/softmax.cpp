@@ -11,22 +11,6 @@
 namespace skyline {
 namespace {
 
-CrossEntropyProblem problem_of(const SoftmaxCrossEntropyParams& params,
-                               std::span<const TensorSpec> inputs) {
-  const bool weighted = inputs.size() > 2;
-  require_inputs("softmax_cross_entropy", inputs.size(), weighted ? 3 : 2);
-  require_float("softmax_cross_entropy", "logits", inputs[0], 2);
-  const std::int64_t rows = inputs[0].shape[0], classes = inputs[0].shape[1];
-  require_spec("softmax_cross_entropy", "labels", inputs[1], {Shape{rows}, DType::kInt32});
-  if (weighted) require_spec("softmax_cross_entropy", "weights", inputs[2], {Shape{classes}});
-  const double mean = weighted ? 0.0 : static_cast<double>(rows);
-  return {.rows = rows,
-          .classes = classes,
-          .divisor = params.divisor > 0 ? double{params.divisor} : mean,
-          .smoothing = params.smoothing,
-          .weighted = weighted};
-}
-
 template <typename Number>
 std::string text_of(Number divisor, float smoothing) {
   return fmt::format("divisor={}{}", divisor,
@@ -63,7 +47,7 @@ const Declaration<CrossEntropyProblem, SoftmaxCrossEntropyParams> kSoftmaxCrossE
         [](const SoftmaxCrossEntropyParams& params) {
           return text_of(params.divisor, params.smoothing);
         },
-    .problem = problem_of,
+    .problem = cross_entropy_problem,
     .outputs =
         [](const CrossEntropyProblem& problem) {
           return activations({{Shape{1}}, {{problem.rows, problem.classes}}});
@@ -113,8 +97,8 @@ LabelError::LabelError(std::int64_t row, std::int32_t label, std::int64_t classe
       label_(label),
       classes_(classes) {}
 
-CrossEntropy cross_entropy(Context& context, Tensor logits, Tensor labels, Tensor weights,
-                           SoftmaxCrossEntropyParams params) {
+CrossEntropyProblem cross_entropy_problem(const SoftmaxCrossEntropyParams& params,
+                                          std::span<const TensorSpec> inputs) {
   if (!(params.divisor >= 0)) {
     throw std::invalid_argument(fmt::format(
         "[softmax_cross_entropy] divisor, got {}, expected at least 0", params.divisor));
@@ -123,6 +107,22 @@ CrossEntropy cross_entropy(Context& context, Tensor logits, Tensor labels, Tenso
     throw std::invalid_argument(fmt::format(
         "[softmax_cross_entropy] smoothing, got {}, expected from 0 to below 1", params.smoothing));
   }
+  const bool weighted = inputs.size() > 2;
+  require_inputs("softmax_cross_entropy", inputs.size(), weighted ? 3 : 2);
+  require_float("softmax_cross_entropy", "logits", inputs[0], 2);
+  const std::int64_t rows = inputs[0].shape[0], classes = inputs[0].shape[1];
+  require_spec("softmax_cross_entropy", "labels", inputs[1], {Shape{rows}, DType::kInt32});
+  if (weighted) require_spec("softmax_cross_entropy", "weights", inputs[2], {Shape{classes}});
+  const double mean = weighted ? 0.0 : static_cast<double>(rows);
+  return {.rows = rows,
+          .classes = classes,
+          .divisor = params.divisor > 0 ? double{params.divisor} : mean,
+          .smoothing = params.smoothing,
+          .weighted = weighted};
+}
+
+CrossEntropy cross_entropy(Context& context, Tensor logits, Tensor labels, Tensor weights,
+                           SoftmaxCrossEntropyParams params) {
   std::vector<Tensor> inputs = operands(std::move(logits), std::move(labels));
   if (weights.storage()) inputs.push_back(std::move(weights));
   std::vector<Tensor> outputs =

@@ -2,7 +2,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <vector>
 
+#include "framework/cuda/cublas/product.h"
 #include "framework/ops/loss/softmax.h"
 #include "framework/ops/loss/softmax_kernels.h"
 #include "framework/ops/support/reduce_cuda.h"
@@ -88,12 +91,14 @@ void raise_label_error(std::int64_t row, std::int32_t label, std::int64_t classe
   throw LabelError(row, label, classes);
 }
 
-// The labels of rows and the weights of classes; null: each class has weight 1.
+// The labels of all rows and the weights of classes; null: each class has weight 1.
 struct Targets {
   CrossEntropyProblem problem;
   const std::int32_t* labels;
   const float* weights;
+  std::int64_t first_row = 0;  // of the first block
 
+  __device__ std::int64_t row() const { return first_row + blockIdx.x; }
   __device__ bool knows(std::int64_t row) const {
     return labels[row] >= 0 && labels[row] < problem.classes;
   }
@@ -127,19 +132,20 @@ Targets targets_of(const CrossEntropyProblem& problem, const KernelArguments& ar
 
 struct CrossEntropyRows {
   Targets targets;
-  const float* logits;
+  const float* logits;   // of the first block's row and those after it
   float* probabilities;  // may be the logits
-  double* losses;        // one a row
+  double* losses;        // one for each of all rows
   unsigned long long* wrong;
 };
 
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
     softmax_cross_entropy_kernel(CrossEntropyRows rows) {
-  const std::int64_t row = blockIdx.x, classes = rows.targets.problem.classes;
+  const std::int64_t row = rows.targets.row(), classes = rows.targets.problem.classes;
+  const std::int64_t begin = blockIdx.x * classes;
   const std::int32_t label = rows.targets.labels[row];
   const bool known = rows.targets.knows(row);
   const double label_logit =
-      known ? double{rows.logits[row * classes + label]} : std::numeric_limits<double>::quiet_NaN();
+      known ? double{rows.logits[begin + label]} : std::numeric_limits<double>::quiet_NaN();
   const Softmax softmax = softmax_of_row(rows.logits, classes);  // all have read the label's logit
   const CrossEntropyTarget target = rows.targets.of(row);
   double wanted = 0;  // of all classes, each logit less the largest
@@ -147,7 +153,7 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
     for_each_of_row(classes, [&](auto width, std::int64_t i) {
       const auto values = load<width.value>(rows.logits + i);
       for (int k = 0; k < width; ++k) {
-        const float share = target.of_each * rows.targets.weight(i + k - row * classes);
+        const float share = target.of_each * rows.targets.weight(i + k - begin);
         wanted += double{share} * (double{values.at[k]} - double{softmax.largest});
       }
     });
@@ -226,12 +232,13 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
 __global__ void __launch_bounds__(RowGrid::kMostThreads)
     softmax_cross_entropy_grad_kernel(Targets targets, const float* grad_output,
                                       const float* probabilities, float* grad_logits) {
-  const std::int64_t row = blockIdx.x, label = targets.labels[row];
+  const std::int64_t row = targets.row(), label = targets.labels[row];
   const CrossEntropyTarget target = targets.of(row);
   const double divisor = targets.divisor();
-  const float scale = targets.knows(row) ? *grad_output / static_cast<float>(divisor)
+  const float gradient = grad_output == nullptr ? 1.0f : *grad_output;
+  const float scale = targets.knows(row) ? gradient / static_cast<float>(divisor)
                                          : std::numeric_limits<float>::quiet_NaN();
-  const std::int64_t begin = row * targets.problem.classes;
+  const std::int64_t begin = blockIdx.x * targets.problem.classes;
   for_each_of_row(targets.problem.classes, [&](auto width, std::int64_t i) {
     auto values = load<width.value>(probabilities + i);
     for (int k = 0; k < width; ++k) {
@@ -242,6 +249,128 @@ __global__ void __launch_bounds__(RowGrid::kMostThreads)
     store(grad_logits + i, values);
   });
 }
+
+// Writes the sum of each column over the rows of a panel, or adds it to what is there.
+__global__ void sum_columns_kernel(const float* matrix, std::int64_t rows, std::int64_t columns,
+                                   bool add, float* sums) {
+  const std::int64_t column = thread_of_grid();
+  if (column >= columns) return;
+  float total = add ? sums[column] : 0.0f;
+#pragma unroll 8
+  for (std::int64_t row = 0; row < rows; ++row) total += matrix[row * columns + column];
+  sums[column] = total;
+}
+
+struct ScaleBody {
+  const float *factor, *from;
+  float* to;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    const float by = *factor;
+    if (by == 1 && from == to) return;
+    auto values = load<kWidth>(from + i);
+    for (float& value : values.at) value *= by;
+    store(to + i, values);
+  }
+};
+
+class LinearCrossEntropyCuda final : public Kernel {
+ public:
+  LinearCrossEntropyCuda(CudaCompute& compute, const LinearCrossEntropyProblem& problem)
+      : compute_(compute), problem_(problem) {
+    std::size_t scratch_bytes = 0;
+    const auto product = [&](const ProductProblem& wanted) {
+      scratch_bytes = std::max(scratch_bytes, product_workspace_bytes(wanted));
+      return std::shared_ptr<Product>(make_product(compute, wanted));
+    };
+    const std::int64_t features = problem.linear.x[1], classes = problem.loss.classes;
+    for (const RowRange& rows : problem.panels()) {
+      const bool like_before = panels_.size() > 1 && panels_.back().rows.count == rows.count;
+      Panel panel = like_before ? panels_.back() : Panel{};
+      panel.rows = rows;
+      if (!like_before) {
+        panel.logits = product({.rows = rows.count,
+                                .columns = classes,
+                                .inner = features,
+                                .transposed_b = true,
+                                .bias = problem.linear.bias});
+        panel.grad_weight = product({.rows = classes,
+                                     .columns = features,
+                                     .inner = rows.count,
+                                     .transposed_a = true,
+                                     .add = rows.first > 0});
+        panel.grad_x = product({.rows = rows.count, .columns = features, .inner = classes});
+      }
+      panels_.push_back(std::move(panel));
+    }
+    workspace_.add(scratch_bytes);  // first, for it must be aligned as the whole
+    logits_ = workspace_.add_floats(panels_.front().rows.count * classes);
+    losses_ = workspace_.add(static_cast<std::size_t>(problem.loss.rows) * sizeof(double));
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+
+  void run(const KernelArguments& arguments) override {
+    Targets targets = targets_of(problem_.loss, arguments, problem_.labels());
+    for (const Panel& panel : panels_) {
+      targets.first_row = panel.rows.first;
+      run_panel(panel, targets, arguments);
+    }
+    launch(compute_, 1, kThreads, mean_loss_kernel,
+           reinterpret_cast<double*>(arguments.workspace + losses_), targets,
+           arguments.output<float>(0));
+  }
+
+ private:
+  struct Panel {
+    RowRange rows;
+    std::shared_ptr<Product> logits, grad_weight, grad_x;
+  };
+
+  // grad_x comes last, because it may be x.
+  void run_panel(const Panel& panel, const Targets& targets, const KernelArguments& arguments) {
+    const std::int64_t x_begin = panel.rows.first * problem_.linear.x[1];
+    const std::int64_t classes = problem_.loss.classes;
+    const RowGrid grid(panel.rows.count, classes);
+    const float* const x = arguments.input<float>(0) + x_begin;
+    const float* const weight = arguments.input<float>(1);
+    std::byte* const scratch = arguments.workspace;
+    auto* const logits = reinterpret_cast<float*>(arguments.workspace + logits_);
+    panel.logits->run({.a = x,
+                       .b = weight,
+                       .bias = problem_.linear.bias ? arguments.input<float>(2) : nullptr,
+                       .c = logits,
+                       .workspace = scratch});
+    launch(compute_, grid.blocks, grid.threads, softmax_cross_entropy_kernel,
+           CrossEntropyRows{targets, logits, logits,
+                            reinterpret_cast<double*>(arguments.workspace + losses_),
+                            compute_.wrong_values().place(raise_label_error, classes)});
+    if (!problem_.makes_gradients()) return;
+    launch(compute_, grid.blocks, grid.threads, softmax_cross_entropy_grad_kernel, targets, nullptr,
+           logits, logits);
+    std::size_t output = problem_.grad_x ? 2 : 1;
+    if (problem_.grad_weight) {
+      panel.grad_weight->run(
+          {.a = logits, .b = x, .c = arguments.output<float>(output++), .workspace = scratch});
+    }
+    if (problem_.grad_bias) {
+      launch(compute_, blocks_for(classes), kThreads, sum_columns_kernel, logits, panel.rows.count,
+             classes, panel.rows.first > 0, arguments.output<float>(output));
+    }
+    if (!problem_.grad_x) return;
+    panel.grad_x->run({.a = logits,
+                       .b = weight,
+                       .c = arguments.output<float>(1) + x_begin,
+                       .workspace = scratch});
+  }
+
+  CudaCompute& compute_;
+  LinearCrossEntropyProblem problem_;
+  std::vector<Panel> panels_;
+  WorkspaceLayout workspace_;
+  std::size_t logits_ = 0, losses_ = 0;
+};
 
 // `kernel` reads input 0 and writes output 0 of type Output.
 template <typename Output>
@@ -278,6 +407,21 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_grad_cuda(CudaCompute& comput
     launch(compute, grid.blocks, grid.threads, softmax_cross_entropy_grad_kernel,
            targets_of(problem, arguments, 2), arguments.input<float>(0), arguments.input<float>(1),
            arguments.output<float>(0));
+  });
+}
+
+std::unique_ptr<Kernel> make_linear_cross_entropy_cuda(CudaCompute& compute,
+                                                       const LinearCrossEntropyProblem& problem) {
+  return std::make_unique<LinearCrossEntropyCuda>(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_scale_gradients_cuda(CudaCompute& compute,
+                                                  const ScaleProblem& elements) {
+  return make_kernel([&compute, elements](const KernelArguments& arguments) {
+    for_each_vector_of(compute, elements, [&](std::size_t i) {
+      return ScaleBody{arguments.input<float>(0), arguments.input<float>(i + 1),
+                       arguments.output<float>(i)};
+    });
   });
 }
 

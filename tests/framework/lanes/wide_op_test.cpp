@@ -10,6 +10,7 @@
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/connection/conv2d.h"
 #include "framework/ops/connection/linear.h"
+#include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/local_response_norm.h"
 #include "framework/ops/pooling/pool2d.h"
@@ -54,6 +55,13 @@ Tensor lstm_of(Context& context, std::vector<Tensor> x) {
                       .state = false,
                       .dropout = 0.2f};
   return lstm.apply(context, std::move(x)).y;
+}
+
+Tensor loss_of(Context& context, std::vector<Tensor> x) {
+  const std::vector<std::int32_t> words(static_cast<std::size_t>(x[0].shape()[0]), 7);
+  Tensor labels = context.upload({Shape{x[0].shape()[0]}, DType::kInt32}, words.data());
+  return linear_cross_entropy(
+      context, {.x = x[0], .weight = x[1], .bias = x[2], .labels = std::move(labels)});
 }
 
 std::vector<Shape> lstm_inputs() {
@@ -103,6 +111,7 @@ std::vector<WideCase> wide_cases() {
        {{7, 16, 31, 29}},
        [](Context& c, Tensors x) { return local_response_norm(c, x[0], {}); }},
       {"lstm", lstm_inputs(), lstm_of},
+      {"linear_cross_entropy", {{300, 40}, {530, 40}, Shape{530}}, loss_of},
   };
 }
 
