@@ -39,7 +39,7 @@ std::vector<TensorSpec> gradient_specs(const LinearCrossEntropyProblem& problem)
   return specs;
 }
 
-std::vector<OutputSpec> outputs_of(const LinearCrossEntropyProblem& problem) {
+std::vector<OutputSpec> outputs_of_head(const LinearCrossEntropyProblem& problem) {
   std::vector<OutputSpec> outputs = activations({{Shape{1}}});
   for (const TensorSpec& spec : gradient_specs(problem)) {
     outputs.push_back({spec, Category::kGradient});
@@ -85,7 +85,7 @@ const Declaration<LinearCrossEntropyProblem, LinearCrossEntropyParams> kWithoutG
                              params.grad_bias ? "b" : "");
         },
     .problem = linear_cross_entropy_problem,
-    .outputs = outputs_of,
+    .outputs = outputs_of_head,
     .kernels = {make_linear_cross_entropy_cpu, make_linear_cross_entropy_cuda},
     .gradient = head_gradients,
     .recomputations =

@@ -3,7 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <stdexcept>
+#include <utility>
+
+#include "framework/apply.h"
+#include "framework/backward/backward_graph.h"
+#include "framework/ops/connection/linear.h"
+#include "framework/ops/loss/linear_cross_entropy.h"
+#include "memory/allocators/best_fit_pool.h"
+#include "memory/device/simulated_device.h"
 
 namespace skyline {
 namespace {
@@ -49,6 +58,39 @@ TEST(EarlySumSeconds, RefuseAnotherStep) {
   const RecordedStep late = step_of({gradient_of("relu_grad", "a", 2)});
   const RecordedStep other = step_of({gradient_of("sigmoid_grad", "a", 2)});
   EXPECT_THROW(early_sum_seconds(other, late, {1}), std::logic_error);
+}
+
+// Of a training step, or of an inference, of 640 words among 4,000.
+double seconds_of_loss(Mode mode, bool in_panels) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  Context context(pool, {.execute = false, .mode = mode, .record_graph = true});
+  const Parameter weight = make_parameter(context, {{4000, 64}}, "W.weight", nullptr);
+  const Parameter bias = make_parameter(context, {Shape{4000}}, "W.bias", nullptr);
+  context.begin_step();
+  Tensor x = require_gradient(context, context.upload({{640, 64}}, nullptr), "x");
+  Tensor labels = context.upload({Shape{640}, DType::kInt32}, nullptr);
+  Tensor loss;
+  if (in_panels) {
+    loss = linear_cross_entropy(context, {.x = std::move(x),
+                                          .weight = weight.value,
+                                          .bias = bias.value,
+                                          .labels = std::move(labels)});
+  } else {
+    Tensor logits = linear(context, std::move(x), weight.value, bias.value);
+    loss = softmax_cross_entropy(context, std::move(logits), std::move(labels));
+  }
+  if (mode == Mode::kTraining) backward(context, std::move(loss));
+  const std::vector<double> seconds =
+      foreseen_seconds(context.recorded_step(), assumed_speed("cpu"));
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+TEST(ForeseenSeconds, OfALossInPanelsAreThoseOfItsOps) {
+  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+    const double apart = seconds_of_loss(mode, false);
+    EXPECT_NEAR(seconds_of_loss(mode, true), apart, 0.03 * apart);
+  }
 }
 
 }  // namespace
