@@ -54,6 +54,11 @@ Tensor Seq2Seq::logits(Context& context, Tensor y) const { return w_(context, st
 
 Tensor Seq2Seq::loss(Context& context, Tensor y, Tensor words,
                      const SoftmaxCrossEntropyParams& params, bool accumulate) const {
+  if (!panels_save_bytes(y.shape(), w_.parameters()[0].value.shape())) {
+    Tensor all = logits(context, std::move(y));
+    const LayerScope scope(context, "loss");
+    return softmax_cross_entropy(context, std::move(all), std::move(words), params);
+  }
   const LayerScope scope(context, w_.name());
   return linear_cross_entropy(context,
                               {.x = std::move(y),

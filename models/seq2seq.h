@@ -55,8 +55,8 @@ class Seq2Seq : public Network {
                     LstmWanted wanted = LstmWanted::kAll) const;
   // Returns the logits [R, target_words] of the decoder's outputs y [R, units].
   Tensor logits(Context& context, Tensor y) const;
-  // Returns the loss of these logits, given the words i32 [R] that they should tell; see
-  // linear_cross_entropy().
+  // Returns the loss of these logits, given the words i32 [R] that they should tell: by
+  // linear_cross_entropy() where that saves bytes.
   Tensor loss(Context& context, Tensor y, Tensor words, const SoftmaxCrossEntropyParams& params,
               bool accumulate = false) const;
 

@@ -75,5 +75,22 @@ TEST_F(RecordedSteps, Seq2SeqPackedAndUnrolled) {
   }
 }
 
+// Logits of one panel, or of few words, are not worth the panels.
+TEST_F(RecordedSteps, Seq2SeqTakesItsLossInPanelsWhereThatSavesBytes) {
+  const Seq2Seq model(
+      context_, {.source_words = 50, .target_words = 600, .layers = 1, .units = 8, .embedding = 4});
+  for (const std::int32_t sentences : {32, 65}) {
+    context_.begin_step();
+    const PackedShape source({sentences}), target({sentences, sentences, sentences, sentences});
+    LstmState state = model.encode(context_, integers(source.rows(), "source"), source);
+    LstmOutput decoded = model.decode(context_, std::move(state), integers(target.rows(), "target"),
+                                      target, LstmWanted::kOutputs);
+    backward(context_, model.loss(context_, std::move(decoded.y),
+                                  integers(target.rows(), "answers"), {.divisor = 4}));
+    const bool in_panels = explained().find("linear_cross_entropy of W") != std::string::npos;
+    EXPECT_EQ(in_panels, sentences == 65);
+  }
+}
+
 }  // namespace
 }  // namespace skyline

@@ -98,7 +98,9 @@ std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sent
   add_nodes(loss, nodes);
   std::vector<LayerSummary> rows;
   std::set<const Node*> counted;
-  for (const Node* node : nodes) rows.push_back(summary_of(*node, false, counted, frozen));
+  for (const Node* node : nodes) {
+    if (node->layer != "loss") rows.push_back(summary_of(*node, false, counted, frozen));
+  }
   return rows;
 }
 

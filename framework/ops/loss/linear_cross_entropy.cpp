@@ -113,6 +113,11 @@ std::vector<RowRange> LinearCrossEntropyProblem::panels() const {
   return panels;
 }
 
+bool panels_save_bytes(const Shape& x, const Shape& weight) {
+  const std::int64_t panel = std::min(LinearCrossEntropyProblem::kPanelRows, x[0]) * weight[0];
+  return panel + x.elements() < x[0] * weight[0];
+}
+
 Tensor linear_cross_entropy(Context& context, LossHead head,
                             const SoftmaxCrossEntropyParams& params) {
   if (context.options().emulate.chainer_ops) {

@@ -40,4 +40,8 @@ struct LossHead {
 Tensor linear_cross_entropy(Context& context, LossHead head,
                             const SoftmaxCrossEntropyParams& params = {});
 
+// True if a panel's logits and grad_x together, which linear_cross_entropy() holds at once, take
+// fewer bytes than all logits of x [N, F] and weight [K, F], which linear() and cross_entropy() do.
+bool panels_save_bytes(const Shape& x, const Shape& weight);
+
 }  // namespace skyline
