@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "framework/cuda/make_cuda_compute.h"
+#include "framework/engines/engine_choices.h"
 #include "memory/formats/csv/trace_csv.h"
 #include "tests/train/images/small_training.h"
 #include "tests/train/parsed_json.h"
@@ -110,13 +111,16 @@ TEST_F(CudaRankRuns, RequestWhatADryRunForesees) {
   train_well("run", "--steps 3 --order program --model " + model + " --ranks 3");
   std::ifstream file(folder_ / "run" / "trace.csv");
   const Trace recorded = read_trace_csv(file, "trace.csv");
+  EngineChoices engines;  // within the step's peak, as the run's
   const DryRunFacts facts =
       dry_run({.model = model,
                .shape = find_model(model).shape,
                .batch_size = 8,
                .step = {.order = "program"},
                .ranks = 3,
-               .compute = make_cuda_compute({.deterministic = true, .plan_only = true})});
+               .prefetch = true,
+               .compute = make_cuda_compute(
+                   {.deterministic = true, .engines = &engines, .plan_only = true})});
   std::stringstream foreseen;  // a file holds rounded sizes
   write_trace_csv(foreseen, facts.trace, kAlignmentBytes);
   EXPECT_FALSE(recorded.blocks.empty());
