@@ -118,7 +118,7 @@ TEST(MxnetNote, TheTableHasEveryNetworkUnderEveryStrategy) {
     EXPECT_LE(bytes("back-propagation"), bytes("none")) << costs.network;
     EXPECT_LE(bytes("forward only"), bytes("both")) << costs.network;
     // Least for seq2seq, whose loss in panels saves without any strategy.
-    EXPECT_GT(costs.saved(), 0.3) << costs.network;
+    EXPECT_GT(costs.saved(), 0.25) << costs.network;
   }
 }
 
