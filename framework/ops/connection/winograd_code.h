@@ -4,8 +4,8 @@
 
 namespace skyline {
 
-// Where the 36 rows of a tile lie, one for each position of a transformed tile: `position` floats
-// from one to the next. A row of channels is cut into panels of WinogradCode::columns channels,
+// The place of a tile's 36 rows, one for each position of a transformed tile, `position` floats
+// apart. A row of channels is cut into panels of WinogradCode::columns channels,
 // `panel` floats apart.
 struct WinogradRows {
   float* at;

@@ -299,7 +299,7 @@ class WinogradGradWeight final : public Kernel {
   // its sums.
   static constexpr Index kTasks = 8, kFewestTiles = 64;
 
-  // Of a weight's row, and of all.
+  // The transformed floats of a weight's row, and of all rows.
   Index row_floats() const { return code_.taps * code_.taps * x_[1]; }
   Index weight_floats() const { return row_floats() * y_[1]; }
 

@@ -106,7 +106,7 @@ struct ChannelTiles {
   unsigned chunks;
 };
 
-// What a thread reads of one unit of elements: a vector of each of kCount operands.
+// One unit of elements as a thread reads it: a vector of each of kCount operands.
 template <int kCount, int kWidth>
 struct Loaded {
   Vector<float, kWidth> of[kCount];
