@@ -16,30 +16,7 @@ namespace {
 
 using Sentences = std::span<const std::vector<std::int32_t>>;
 
-std::size_t checked_words(Sentences sentences) {
-  if (sentences.empty()) throw DataError("batch", "no sentence to pack");
-  std::size_t words = 0;
-  for (std::size_t i = 0; i < sentences.size(); ++i) {
-    if (sentences[i].empty()) {
-      throw DataError("batch", "words of sentence " + std::to_string(i), "0", "at least 1");
-    }
-    words += sentences[i].size();
-  }
-  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (words > kMost) {
-    throw DataError("batch", "words", std::to_string(words), "at most " + std::to_string(kMost));
-  }
-  return words;
-}
-
-std::vector<std::int32_t> by_length(Sentences sentences) {
-  std::vector<std::int32_t> order(sentences.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater<>(), [sentences](std::int32_t index) {
-    return sentences[static_cast<std::size_t>(index)].size();
-  });
-  return order;
-}
+constexpr std::size_t kMostWords = std::numeric_limits<std::int32_t>::max();
 
 std::size_t at(std::span<const std::int32_t> values, std::size_t index) {
   return static_cast<std::size_t>(values[index]);
@@ -65,19 +42,48 @@ std::size_t checked_batches_per_epoch(const SentencePairs& data, const PairLoade
 
 }  // namespace
 
-PackedWords pack(Sentences sentences) {
+PackedWords pack_lengths(std::span<const std::int32_t> lengths, std::int32_t word) {
   PackedWords packed;
-  packed.words.reserve(checked_words(sentences));
-  packed.order = by_length(sentences);
-  std::size_t count = sentences.size();  // of sentences longer than t
+  std::size_t words = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < 1) {
+      throw DataError("batch", "words of sentence " + std::to_string(i), std::to_string(lengths[i]),
+                      "at least 1");
+    }
+    words += at(lengths, i);
+  }
+  if (words == 0) throw DataError("batch", "no sentence to pack");
+  if (words > kMostWords) {
+    throw DataError("batch", "words", std::to_string(words),
+                    "at most " + std::to_string(kMostWords));
+  }
+  packed.words.assign(words, word);
+  packed.order.resize(lengths.size());
+  std::iota(packed.order.begin(), packed.order.end(), 0);
+  std::ranges::stable_sort(packed.order, std::greater<>(), [lengths](std::int32_t index) {
+    return at(lengths, static_cast<std::size_t>(index));
+  });
+  std::size_t count = lengths.size();  // of sentences longer than t
   for (std::size_t t = 0;; ++t) {
-    while (count > 0 && sentences[at(packed.order, count - 1)].size() <= t) --count;
+    while (count > 0 && at(lengths, at(packed.order, count - 1)) <= t) --count;
     if (count == 0) return packed;
     packed.batch_sizes.push_back(static_cast<std::int32_t>(count));
-    for (std::size_t k = 0; k < count; ++k) {
-      packed.words.push_back(sentences[at(packed.order, k)][t]);
+  }
+}
+
+PackedWords pack(Sentences sentences) {
+  std::vector<std::int32_t> lengths;
+  for (const auto& sentence : sentences) {
+    lengths.push_back(static_cast<std::int32_t>(std::min(sentence.size(), kMostWords)));
+  }
+  PackedWords packed = pack_lengths(lengths, 0);
+  auto word = packed.words.begin();
+  for (std::size_t t = 0; t < packed.batch_sizes.size(); ++t) {
+    for (std::size_t k = 0; k < at(packed.batch_sizes, t); ++k) {
+      *word++ = sentences[at(packed.order, k)][t];
     }
   }
+  return packed;
 }
 
 std::vector<std::int32_t> rows_between(std::span<const std::int32_t> from,

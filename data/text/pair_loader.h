@@ -28,6 +28,8 @@ struct PackedWords {
 // Throws DataError when there is no sentence, a sentence is empty (named by its position), or there
 // are more than 2^31 − 1 words. Time O(R + B log B).
 PackedWords pack(std::span<const std::vector<std::int32_t>> sentences);
+// Packs sentences of these lengths whose words are all `word`.
+PackedWords pack_lengths(std::span<const std::int32_t> lengths, std::int32_t word);
 
 // Returns rows such that y[k] = x[rows[k]] moves states from order `from` to order `to`: rows[k] is
 // the place in `from` of the sentence at place k of `to`. Both are permutations of 0 … B − 1;

@@ -1,5 +1,6 @@
 #include "train/translation/translation_step.h"
 
+#include <numeric>
 #include <utility>
 
 #include "data/text/vocabulary.h"
@@ -18,14 +19,6 @@ Tensor upload_words(Context& context, const std::vector<std::int32_t>& words,
 // FNV-1a with 64 bits, one number at a time.
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t number) {
   return (hash ^ number) * 0x100000001b3u;
-}
-
-std::vector<std::vector<std::int32_t>> unknown_sentences(std::span<const std::int32_t> lengths) {
-  std::vector<std::vector<std::int32_t>> sentences;
-  for (const std::int32_t length : lengths) {
-    sentences.emplace_back(static_cast<std::size_t>(length), kUnknownWord);
-  }
-  return sentences;
 }
 
 }  // namespace
@@ -78,16 +71,16 @@ float translation_inference_step(Context& context, const Seq2Seq& model, const P
 
 PairBatch batch_of_lengths(std::span<const std::int32_t> source_lengths,
                            std::span<const std::int32_t> target_lengths) {
-  const auto source = unknown_sentences(source_lengths);
-  const auto target = unknown_sentences(target_lengths);
-  SentencePairs pairs{.name = "a dry run's sentences"};
-  std::vector<std::size_t> indices;
-  for (std::size_t i = 0; i < source.size() && i < target.size(); ++i) {
-    pairs.source.push_back(source[i]);
-    pairs.target.push_back(target[i]);
-    indices.push_back(i);
-  }
-  return make_pair_batch(pairs, indices);
+  PairBatch batch;
+  batch.source = pack_lengths(source_lengths, kUnknownWord);
+  std::vector<std::int32_t> with_mark(target_lengths.begin(), target_lengths.end());
+  for (std::int32_t& length : with_mark) ++length;
+  batch.target = pack_lengths(with_mark, kUnknownWord);
+  batch.target_out = batch.target.words;
+  batch.source_to_target = rows_between(batch.source.order, batch.target.order);
+  batch.pairs.resize(source_lengths.size());
+  std::iota(batch.pairs.begin(), batch.pairs.end(), std::size_t{0});
+  return batch;
 }
 
 }  // namespace skyline

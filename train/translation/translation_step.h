@@ -30,7 +30,7 @@ float translation_inference_step(Context& context, const Seq2Seq& model, const P
 
 // Makes a batch of unknown words for dry runs, where only lengths matter. As in any batch, the
 // decoder reads one word more than the target sentence has. Throws DataError if there is no
-// sentence or one is empty.
+// sentence or a source is empty.
 PairBatch batch_of_lengths(std::span<const std::int32_t> source_lengths,
                            std::span<const std::int32_t> target_lengths);
 
