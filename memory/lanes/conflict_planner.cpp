@@ -192,6 +192,40 @@ class ColourMoves {
  private:
   static constexpr std::size_t kMostPasses = 8;
 
+  // Counts the bytes of blocks below an address, each block's own, in logarithmic time.
+  class Below {
+   public:
+    // Requires blocks by ascending address.
+    Below(std::span<const std::size_t> blocks, const std::vector<std::uint64_t>& offsets,
+          const std::vector<std::uint64_t>& bytes) {
+      for (const std::size_t block : blocks) {
+        begins_.push_back(offsets[block]);
+        ends_.push_back(offsets[block] + bytes[block]);
+      }
+      std::ranges::sort(ends_);
+      for (auto* of : {&begins_, &ends_}) {
+        std::vector<std::uint64_t>& sums = of == &begins_ ? begin_sums_ : end_sums_;
+        std::partial_sum(of->begin(), of->end(), std::back_inserter(sums));
+      }
+    }
+
+    const std::vector<std::uint64_t>& begins() const { return begins_; }
+    std::uint64_t bytes(std::uint64_t address) const {
+      return sum(ends_, end_sums_, address) - sum(begins_, begin_sums_, address);
+    }
+
+   private:
+    // The sum of the smaller of each place and the address.
+    static std::uint64_t sum(const std::vector<std::uint64_t>& places,
+                             const std::vector<std::uint64_t>& sums, std::uint64_t address) {
+      const auto below =
+          static_cast<std::size_t>(std::ranges::upper_bound(places, address) - places.begin());
+      return (below == 0 ? 0 : sums[below - 1]) + (places.size() - below) * address;
+    }
+
+    std::vector<std::uint64_t> begins_, ends_, begin_sums_, end_sums_;
+  };
+
   // Tries the begin of each hole that the block's conflicts leave, and those of its friends there:
   // blocks of its colour that it may share bytes with.
   bool move(std::size_t block) {
@@ -200,22 +234,26 @@ class ColourMoves {
       const bool alike = other != block && colours_[other] == colours_[block];
       if (alike && !conflicts_.conflict(block, other)) friends.push_back(other);
     }
+    if (friends.empty()) return false;
+    const Below below(friends, plan_.offsets, bytes_);
+    const auto shared = [&](std::uint64_t place) {
+      return below.bytes(place + bytes_[block]) - below.bytes(place);
+    };
     const std::uint64_t before = plan_.offsets[block];
-    std::uint64_t best = before, most = shared(block, before, friends), free = 0;
+    std::uint64_t best = before, most = shared(before), free = 0;
     const auto look = [&](std::uint64_t place) {
-      const std::uint64_t sum = shared(block, place, friends);
+      const std::uint64_t sum = shared(place);
       if (sum > most) best = place, most = sum;
     };
     const auto look_below = [&](std::uint64_t end) {
       if (end < free + bytes_[block]) return;
       look(free);
-      for (const std::size_t other : friends) {
-        const std::uint64_t place = plan_.offsets[other];
-        if (place > free && place + bytes_[block] <= end) look(place);
+      for (auto begin = std::ranges::upper_bound(below.begins(), free);
+           begin != below.begins().end() && *begin + bytes_[block] <= end; ++begin) {
+        look(*begin);
       }
     };
     for (const std::size_t other : by_address_) {
-      if (friends.empty()) return false;
       if (!conflicts_.conflict(block, other)) continue;
       look_below(plan_.offsets[other]);
       free = std::max(free, plan_.offsets[other] + bytes_[other]);
@@ -226,19 +264,6 @@ class ColourMoves {
     plan_.offsets[block] = best;
     by_address_.insert(std::ranges::upper_bound(by_address_, best, {}, offset()), block);
     return true;
-  }
-
-  // The bytes that the block would share with its friends at this place.
-  std::uint64_t shared(std::size_t block, std::uint64_t place,
-                       std::span<const std::size_t> friends) const {
-    std::uint64_t sum = 0;
-    for (const std::size_t other : friends) {
-      const std::uint64_t begin = std::max(plan_.offsets[other], place);
-      const std::uint64_t end =
-          std::min(plan_.offsets[other] + bytes_[other], place + bytes_[block]);
-      if (begin < end) sum += end - begin;
-    }
-    return sum;
   }
 
   const Conflicts& conflicts_;

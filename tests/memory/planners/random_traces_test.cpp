@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kTraces = 100000;
 constexpr std::size_t kMostBlocksForSolvers = 9;
 // A proof takes long where the lower bound is out of reach, as it is with fixed offsets.
-constexpr std::size_t kMostBlocksForProofs = 11;
+const std::size_t kMostBlocksForProofs = cases(10, 11);
 constexpr std::size_t kMostBlocksForProofsWhenFixed = 8;
 
 bool is_solver(const PlannerEntry& entry) { return entry.name == "mip" || entry.name == "smt"; }
