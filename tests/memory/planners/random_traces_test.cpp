@@ -14,10 +14,10 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kTraces = 100000;
+const std::uint64_t kTraces = cases(40'000, 100'000);
 constexpr std::size_t kMostBlocksForSolvers = 9;
 // A proof takes long where the lower bound is out of reach, as it is with fixed offsets.
-const std::size_t kMostBlocksForProofs = cases(10, 11);
+constexpr std::size_t kMostBlocksForProofs = 11;
 constexpr std::size_t kMostBlocksForProofsWhenFixed = 8;
 
 bool is_solver(const PlannerEntry& entry) { return entry.name == "mip" || entry.name == "smt"; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace skyline {
 std::int64_t largest_where(std::int64_t low, std::int64_t high, std::int64_t guess,
@@ -76,9 +77,15 @@ class Search {
   }
 
   std::int64_t guessed_ceiling() {
-    const auto few = static_cast<double>(step(kFew).run.most_bytes(1));
-    const auto more = static_cast<double>(step(2 * kFew).run.most_bytes(1));
-    return crossing(kFew, few, (more - few) / static_cast<double>(kFew));
+    const auto bytes = [this](std::int64_t size) {
+      return static_cast<double>(step(size).run.most_bytes(1));
+    };
+    std::int64_t last = kFew, guess = 2 * kFew;
+    for (int line = 0; line < kLines && guess != last && guess > 0; ++line) {
+      const double slope = (bytes(guess) - bytes(last)) / static_cast<double>(guess - last);
+      last = std::exchange(guess, std::min(crossing(guess, bytes(guess), slope), kMostImages));
+    }
+    return guess;
   }
 
   std::int64_t guess(const ReplayChoice& choice, std::int64_t ceiling) {
@@ -89,6 +96,9 @@ class Search {
 
   // Large enough that the fullest tick is the same as for large batches.
   static constexpr std::int64_t kFew = 16;
+  // Lines drawn through two sizes. The second is needed where memory does not grow evenly: a text's
+  // parameters fill a step of few sentences.
+  static constexpr int kLines = 3;
 
   DryRun program_;
   Mode mode_;
