@@ -6,16 +6,11 @@
 #include "data/host.h"
 
 namespace skyline {
-namespace {
 
-// A number in [0, bound) from 64 random bits: the upper half of their product (Lemire, "Fast random
-// integer generation in an interval", 2019). Its bias is below bound / 2^64.
-std::size_t below(std::size_t bound, std::uint32_t high, std::uint32_t low) {
+std::size_t random_below(std::size_t bound, std::uint32_t high, std::uint32_t low) {
   const std::uint64_t word = std::uint64_t{high} << 32 | low;
   return static_cast<std::size_t>((static_cast<unsigned __int128>(word) * bound) >> 64);
 }
-
-}  // namespace
 
 BatchPosition within_epoch(BatchPosition position, std::size_t batches_per_epoch) {
   if (position.batch < batches_per_epoch) return position;
@@ -32,7 +27,7 @@ std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t epoch,
       words = random(static_cast<std::uint64_t>(stream), epoch << 32 | draw / 2);
     }
     const std::size_t word = 2 * (draw % 2);
-    std::swap(order[i - 1], order[below(i, words[word], words[word + 1])]);
+    std::swap(order[i - 1], order[random_below(i, words[word], words[word + 1])]);
   }
   return order;
 }

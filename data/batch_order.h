@@ -9,6 +9,10 @@
 
 namespace skyline {
 
+// Returns a number in [0, bound) from 64 random bits: the upper half of their product (Lemire,
+// "Fast random integer generation in an interval", 2019). Its bias is below bound / 2^64.
+std::size_t random_below(std::size_t bound, std::uint32_t high, std::uint32_t low);
+
 // A batch of a run, as checkpoints store it.
 struct BatchPosition {
   std::uint64_t epoch = 0;

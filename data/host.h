@@ -81,6 +81,8 @@ enum class DataStream : std::uint64_t {
   kBatchOrder = 0x8000'0000'0000'0005,
   kNumbersTrain = 0x8000'0000'0000'0006,
   kNumbersTest = 0x8000'0000'0000'0007,
+  kSums = 0x8000'0000'0000'0008,
+  kWindows = 0x8000'0000'0000'0009,
 };
 
 }  // namespace skyline

@@ -11,7 +11,8 @@
 
 using Fuzzer = int(const std::uint8_t* data, std::size_t size);
 extern "C" Fuzzer engine_choices_fuzz, events_csv_fuzz, graph_fuzz, idx_fuzz, image_decoder_fuzz,
-    order_fuzz, rmm_log_fuzz, safetensors_fuzz, snapshot_fuzz, text_fuzz, trace_csv_fuzz;
+    order_fuzz, rmm_log_fuzz, safetensors_fuzz, snapshot_fuzz, text_fuzz, text_stream_fuzz,
+    trace_csv_fuzz;
 
 namespace skyline {
 namespace {
@@ -31,6 +32,7 @@ constexpr Case kCases[] = {{"engine_choices", engine_choices_fuzz},
                            {"safetensors", safetensors_fuzz},
                            {"snapshot", snapshot_fuzz},
                            {"text", text_fuzz},
+                           {"text_stream", text_stream_fuzz},
                            {"trace_csv", trace_csv_fuzz}};
 
 std::vector<std::uint8_t> content_of(const std::filesystem::path& path) {

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/byte_reader.h"
+#include "data/host.h"
+
+// A text as one sequence of numbers, for models that tell the next one.
+
+namespace skyline {
+
+// The characters that a model knows, numbered in the order of their code points.
+class CharacterSet {
+ public:
+  static constexpr std::size_t kMost = 65'536;  // a text stores each number in 16 bits
+
+  CharacterSet() = default;
+  // Throws DataError, naming `name`, unless the code points ascend and are at most kMost.
+  CharacterSet(const std::string& name, std::u32string characters);
+  // Both read the output of file_text(). Throw DataError.
+  static CharacterSet open(const std::filesystem::path& path);
+  static CharacterSet parse(const std::string& name, std::string_view text);
+
+  // All characters one after the other, UTF-8.
+  std::string file_text() const;
+  // "65 characters, crc32 89abcdef": checkpoints store it to recognise the set.
+  std::string fingerprint() const;
+
+  std::size_t size() const noexcept { return characters_.size(); }
+  // Returns the number of a character; nothing if the set lacks it.
+  std::optional<std::uint16_t> find(char32_t character) const noexcept;
+  // Throws DataError that names `source`, the character and its place: "[a.txt] line 3, character
+  // 5: 'é' (U+00E9) is none of the 65 characters of the training"; also for text that is not UTF-8.
+  std::vector<std::uint16_t> encode(const std::string& source, std::string_view text) const;
+  // UTF-8. Requires numbers below size().
+  std::string decode(std::span<const std::uint16_t> numbers) const;
+
+  bool operator==(const CharacterSet&) const = default;
+
+ private:
+  std::u32string characters_;
+};
+
+// The first nine tenths of a text are for training, the rest for validation.
+struct TextStream {
+  std::string name;
+  std::vector<std::uint16_t> words;  // numbers of characters, or of a tokenizer's words
+  CharacterSet characters = {};      // empty: a tokenizer's words
+  std::size_t vocabulary = 0;        // numbers are below this
+
+  std::span<const std::uint16_t> training() const {
+    return std::span(words).first(words.size() / 10 * 9 + words.size() % 10 * 9 / 10);
+  }
+  std::span<const std::uint16_t> validation() const {
+    return std::span(words).subspan(training().size());
+  }
+};
+
+// Reads a UTF-8 text, plain or gzip'd, of any size that the host's memory holds; a byte order mark
+// at its start is skipped, line ends stay as they are. Numbers are those of `known`, or of the
+// characters that the text has. Throws DataError for an empty text, UTF-16 or UTF-32, a byte that
+// is not UTF-8 (with line and byte), a character that `known` lacks, as encode() does, and more
+// than CharacterSet::kMost different ones.
+TextStream read_characters(ByteReader reader, const CharacterSet* known = nullptr);
+
+// Reads little-endian numbers of 16 bits, as nanoGPT's prepare.py writes GPT-2's words. Throws
+// DataError for an empty file, an odd number of bytes and, with its place, a number of at least
+// `vocabulary`.
+TextStream read_tokens(ByteReader reader, std::size_t vocabulary);
+
+// Makes a text that needs no download: lines such as "seven plus thirty-five is forty-two" with
+// summands below a hundred. It depends only on the size, in characters, and random's seed.
+TextStream sums_text(std::size_t size, const RandomBits& random);
+
+}  // namespace skyline
