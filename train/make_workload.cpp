@@ -28,24 +28,48 @@ std::unique_ptr<Workload> make_workload(const TrainOptions& options, const LiveP
   return (translates(options) ? translation_workload : image_workload)(options, live, console);
 }
 
+// A workload of other options, of which nothing reaches the run: it has its own data and engine
+// choices, and says nothing.
+struct ApartWorkload {
+  ApartWorkload(TrainOptions given, LiveParts parts)
+      : options(std::move(given)), live(std::move(parts)) {
+    live.engines = std::make_shared<EngineChoices>(*live.engines);
+    workload = make_workload(options, live, silent);
+  }
+
+  TrainOptions options;
+  LiveParts live;
+  std::ostringstream unseen;
+  Console silent{unseen, {}};
+  std::unique_ptr<Workload> workload;
+};
+
 class WorkloadProbe final : public StepProbe {
  public:
   WorkloadProbe(const TrainOptions& options, const LiveParts& live, Workload& workload)
       : options_(options), live_(live), workload_(workload) {}
+  explicit WorkloadProbe(std::unique_ptr<ApartWorkload> apart)
+      : WorkloadProbe(apart->options, apart->live, *apart->workload) {
+    apart_ = std::move(apart);
+  }
 
   StepTrial dry_step(const StepDecisions& decisions) override {
     return workload_.dry_step(decisions);
   }
 
-  // Nothing of the trial reaches the run: it has its own data and engine choices, and says nothing.
+  std::unique_ptr<StepProbe> divided(std::int64_t parts) override {
+    TrainOptions options = options_;
+    options.batch_size /= parts;
+    options.step.micro_batches *= parts;
+    return std::make_unique<WorkloadProbe>(
+        std::make_unique<ApartWorkload>(std::move(options), live_));
+  }
+
   double timed_step(const StepDecisions& decisions) override {
-    LiveParts live = live_;
-    live.engines = std::make_shared<EngineChoices>(*live_.engines);
-    std::ostringstream unseen;
-    Console silent(unseen, {});
-    const std::unique_ptr<Workload> workload = make_workload(options_, live, silent);
-    workload->prepare();
-    const std::unique_ptr<ModelRun> run = workload->on(decisions, options_.memory, Mode::kTraining);
+    const ApartWorkload apart(options_, live_);
+    apart.workload->prepare();
+    const std::unique_ptr<ModelRun> run =
+        apart.workload->on(decisions, options_.memory, Mode::kTraining);
     run->seek({}, options_.data.seed);
     double least = std::numeric_limits<double>::infinity(), sum = 0;
     for (int step = 1; step <= kUntimedSteps + kMostTimedSteps; ++step) {
@@ -65,6 +89,7 @@ class WorkloadProbe final : public StepProbe {
   const TrainOptions& options_;
   const LiveParts& live_;
   Workload& workload_;
+  std::unique_ptr<ApartWorkload> apart_;  // null: the run's workload
 };
 
 }  // namespace

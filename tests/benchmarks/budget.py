@@ -82,7 +82,8 @@ def foreseen(build, model, needs):
         answer = skyline(build, *ask, "--memory", budget_of(everything, share))
         if isinstance(answer, str):
             cells.append(refusal(answer))
-            needs[model] = answer[answer.index("It needs"):]
+            needs[model] = answer[answer.index("It needs"):].replace(
+                "--engines fitting takes smaller workspaces. ", "")
             break
         budget = answer["budget"]
         longest = max(longest, budget["seconds"])

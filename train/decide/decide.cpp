@@ -51,18 +51,33 @@ SumBuckets chosen_sums(const TrainOptions& options, const StepSeconds& seconds, 
                      options.ranks.link.link());
 }
 
+// `probe` owns what it needs if it is of a divided step.
+BudgetQuestion budget_question(const TrainOptions& options, StepSeconds seconds,
+                               StepDecisions tried, std::shared_ptr<StepProbe> probe) {
+  return {
+      .trial =
+          [tried, probe = std::move(probe)](const Savings& savings,
+                                            const EngineNames& engines) mutable {
+            tried.savings = savings;
+            tried.engines = engines;
+            return probe->dry_step(tried);
+          },
+      .seconds = std::move(seconds),
+      .freedom = {.in_place = options.step.in_place, .fits_engines = fits_engines(options.device)}};
+}
+
 BudgetAnswer chosen_savings(const TrainOptions& options, const StepSeconds& seconds,
-                            StepDecisions tried, StepProbe& probe) {
-  const auto trial = [&](const Savings& savings, const EngineNames& engines) {
-    tried.savings = savings;
-    tried.engines = engines;
-    return probe.dry_step(tried);
-  };
-  const auto budget = std::make_shared<StepBudget>(
-      BudgetQuestion{.trial = trial,
-                     .seconds = seconds,
-                     .freedom = {.in_place = options.step.in_place,
-                                 .fits_engines = fits_engines(options.device)}});
+                            const StepDecisions& tried, StepProbe& probe) {
+  BudgetQuestion question = budget_question(
+      options, seconds, tried, std::shared_ptr<StepProbe>(std::shared_ptr<StepProbe>(), &probe));
+  question.division = {
+      .batch_size = options.batch_size,
+      .micro_batches = options.step.micro_batches,
+      .fused_update = options.step.fused_update,
+      .step = [&, other = StepSeconds{.of = seconds.of_other_batches}](std::int64_t parts) {
+        return budget_question(options, other, tried, probe.divided(parts));
+      }};
+  const auto budget = std::make_shared<StepBudget>(std::move(question));
   BudgetAnswer answer = budget->within(*options.step.memory_bytes);
   answer.curve = [budget] { return budget->curve(kShownBudgets); };  // makes no trial
   return answer;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ class StepProbe {
   virtual ~StepProbe() = default;
   // Dry-runs the longest training step with its graph, and what `planned` reserves for it.
   virtual StepTrial dry_step(const StepDecisions& decisions) = 0;
+  // Returns a probe of the same step whose batches have 1 / `parts` of the samples.
+  virtual std::unique_ptr<StepProbe> divided(std::int64_t parts) = 0;
   // Returns the seconds of a training step, on a network that is thrown away.
   virtual double timed_step(const StepDecisions& decisions) = 0;
 };

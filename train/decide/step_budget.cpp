@@ -261,12 +261,16 @@ std::optional<std::size_t> StepBudget::point_within(std::uint64_t bytes) {
 
 BudgetAnswer StepBudget::within(std::uint64_t bytes) {
   const double started = now_seconds();
+  std::optional<BudgetAnswer> found = found_within(bytes);
+  if (!found) throw UsageError(why_too_small(bytes) + smaller_batches_text(question_, bytes));
+  found->bound_seconds = bound_within(bytes, found->extra_seconds);
+  found->planning_seconds = search_seconds_ + now_seconds() - started;
+  return *std::move(found);
+}
+
+std::optional<BudgetAnswer> StepBudget::found_within(std::uint64_t bytes) {
   const std::optional<std::size_t> point = point_within(bytes);
-  if (!point) throw UsageError(why_too_small(bytes));
-  BudgetAnswer found = answer(*point, bytes);
-  found.bound_seconds = bound_within(bytes, found.extra_seconds);
-  found.planning_seconds = search_seconds_ + now_seconds() - started;
-  return found;
+  return point ? std::optional(answer(*point, bytes)) : std::nullopt;
 }
 
 BudgetAnswer StepBudget::at_most_longer(double share) {
@@ -293,6 +297,11 @@ BudgetAnswer StepBudget::answer(std::size_t point, std::uint64_t budget_bytes) {
           .savings = savings,
           .engines = step->engines_of(*found),
           .seconds_source = question_.seconds.source};
+}
+
+std::vector<DividedStep> StepBudget::divided() const {
+  if (!question_.division || normalizes_batches(question_)) return {};
+  return divided_steps(question_, {});
 }
 
 // A step sums either late or early.

@@ -9,6 +9,7 @@
 
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
+#include "train/decide/divided_step.h"
 #include "train/decide/step_decisions.h"
 #include "train/decide/step_seconds.h"
 #include "train/run/dry_run.h"
@@ -80,6 +81,7 @@ struct BudgetQuestion {
   std::function<StepTrial(const Savings&, const EngineNames&)> trial;
   StepSeconds seconds;
   BudgetFreedom freedom = {};
+  std::optional<BatchDivision> division = {};  // for a refusal
 };
 
 inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for people
@@ -100,12 +102,19 @@ class StepBudget {
   explicit StepBudget(BudgetQuestion question);
   StepBudget(const StepBudget&) = delete;  // its parts refer to each other
 
-  // Throws UsageError, and says which bytes are missing and what needs them.
+  // Throws UsageError, and says which bytes are missing, what needs them, and which smaller batches
+  // fit.
   BudgetAnswer within(std::uint64_t bytes);
+  // The same without a bound; empty if none was found.
+  std::optional<BudgetAnswer> found_within(std::uint64_t bytes);
   // Returns the step with the fewest bytes that takes at most `share` longer.
   BudgetAnswer at_most_longer(double share);
   // Returns up to `points` points, from all kept to the fewest bytes.
   std::vector<BudgetStep> curve(std::size_t points);
+
+  // Returns the steps of smaller batches that recompute nothing, unless they would train another
+  // network.
+  std::vector<DividedStep> divided() const;
 
   // Reserved by the step that recomputes nothing.
   std::uint64_t unlimited_bytes() { return reserved_bytes(0); }

@@ -54,6 +54,15 @@ class OpModel {
     return static_cast<double>(op.outputs.size() == 1 ? 3 : 7) * logits * sizeof(float);
   }
 
+  // Micro-batches and fused updates make gradients of parameters like those of values.
+  bool is_of_weight(const StepOp& op, ValueId output) const {
+    return value(output).category == Category::kParameterGradient ||
+           op.name.ends_with("_grad_weight") ||
+           (!op.name.ends_with("_grad_input") && std::ranges::any_of(op.inputs, [&](ValueId input) {
+             return value(input).category == Category::kParameter && shape(input) == shape(output);
+           }));
+  }
+
   double products(const StepOp& op) const {
     if (op.phase == Phase::kUpdate || op.name.starts_with("embedding") || op.outputs.empty()) {
       return 0;
@@ -68,16 +77,16 @@ class OpModel {
     const bool is_gradient = op.name.find("_grad") != std::string::npos;
     ValueId result = op.outputs.front();
     double weights = 0;
-    const auto add = [&](ValueId id, Category category) {
-      if (value(id).category == category && shape(id).rank() >= 2) {
-        weights += static_cast<double>(shape(id).elements());
-      }
+    const auto add = [&](ValueId id) {
+      if (shape(id).rank() >= 2) weights += static_cast<double>(shape(id).elements());
     };
     for (const ValueId input : op.inputs) {
       if (is_gradient && !value(input).resident) result = input;
-      add(input, Category::kParameter);
+      if (value(input).category == Category::kParameter) add(input);
     }
-    for (const ValueId output : op.outputs) add(output, Category::kParameterGradient);
+    for (const ValueId output : op.outputs) {
+      if (is_gradient && is_of_weight(op, output)) add(output);
+    }
     return weights * positions(shape(result));
   }
 
@@ -238,14 +247,12 @@ std::optional<Json> StepProfiler::end_step() {
 }
 
 StepSeconds step_seconds(const std::string& profile, const ProfileKey& key) {
-  if (!profile.empty()) {
-    const StepProfile measured = StepProfile::read(profile, key);
-    return {[measured](const RecordedStep& step) { return measured.seconds(step); },
-            "by the profile of " + profile};
-  }
   const DeviceSpeed speed = assumed_speed(key.device);
-  return {[speed](const RecordedStep& step) { return foreseen_seconds(step, speed); },
-          speed.text()};
+  const auto model = [speed](const RecordedStep& step) { return foreseen_seconds(step, speed); };
+  if (profile.empty()) return {model, speed.text(), model};
+  const StepProfile measured = StepProfile::read(profile, key);
+  return {[measured](const RecordedStep& step) { return measured.seconds(step); },
+          "by the profile of " + profile, model};
 }
 
 std::vector<double> early_sum_seconds(const RecordedStep& early, const RecordedStep& late,

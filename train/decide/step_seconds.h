@@ -101,6 +101,8 @@ class StepProfiler {
 struct StepSeconds {
   std::function<std::vector<double>(const RecordedStep&)> of;
   std::string source;
+  // By the model of the device; a profile has no ops of other batches.
+  std::function<std::vector<double>(const RecordedStep&)> of_other_batches = {};
 };
 
 // Takes the seconds from a profile, which must be that of `key`, or without one (empty) from a

@@ -203,6 +203,34 @@ TEST_F(MemoryBudgetTest, ASlowdownGivesALargerBatch) {
   EXPECT_LE(json["slower_batch"]["overhead"], 0.3);
 }
 
+// A run and a dry run name the same batches, and these train within the bytes.
+TEST_F(MemoryBudgetTest, SmallerBatchesFitAsTheRefusalSays) {
+  const std::string named = "--batch-size 8 --micro-batches 2 fits in";
+  expect_refused(train("a", {"--model", "lenet", "--memory", "1200KiB"}), named);
+  expect_refused(skyline_program({"dry-run", "--batch-size", "16", "--threads", "1", "--memory",
+                                  "1200KiB", "--json"}),
+                 named);
+  const Outcome divided = train("b", {"--model", "lenet", "--memory", "1200KiB", "--batch-size",
+                                      "8", "--micro-batches", "2"});
+  ASSERT_EQ(divided.exit_code, 0) << divided.messages;
+  EXPECT_LE(divided.json()["memory"]["peak_reserved"], 1200 << 10);
+  expect_refused(train("c", {"--model", "seq2seq", "--data", "numbers", "--pairs", "64", "--units",
+                             "16", "--embedding", "512", "--memory", "2500KiB"}),
+                 "--micro-batches");
+}
+
+TEST_F(MemoryBudgetTest, TheCurveHasSmallerBatches) {
+  const Words ask = {"dry-run", "--batch-size", "16", "--threads", "1", "--budgets"};
+  EXPECT_NE(skyline_program(ask).output.find("4 × 4 = 16"), std::string::npos);
+  Words in_json = ask;
+  in_json.push_back("--json");
+  const nlohmann::json rows = skyline_program(in_json).json()["smaller_batches"];
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["batch_size"], 8);
+  EXPECT_EQ(rows[0]["micro_batches"], 2);
+  EXPECT_LT(rows[3]["reserved"], rows[0]["reserved"]);
+}
+
 TEST_F(MemoryBudgetTest, WrongUsesAreNamed) {
   expect_refused(train("a", {"--memory", "0"}), "--memory: 0 bytes hold nothing");
   expect_refused(train("b", {"--memory", "plenty"}), "--memory");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 
@@ -18,6 +19,9 @@ class LenetProbe final : public StepProbe {
   StepTrial dry_step(const StepDecisions& decisions) override {
     ++dry_steps;
     return {.facts = dry_run({.model = "lenet", .shape = {}, .prefetch = decisions.prefetch})};
+  }
+  std::unique_ptr<StepProbe> divided(std::int64_t) override {
+    throw std::logic_error("not asked for");
   }
   double timed_step(const StepDecisions&) override { throw std::logic_error("not asked for"); }
 

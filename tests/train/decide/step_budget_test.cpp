@@ -90,6 +90,19 @@ TEST_P(EveryModelsBudget, ForeseesTheStepInTheProgramsSequence) {
   }
 }
 
+// Their gradients are the same products, wherever they are written.
+TEST_P(EveryModelsBudget, CountsTheProductsOfFusedUpdatesAndMicroBatches) {
+  DryRunOptions options = program();
+  options.optimizer.clip = 0;  // needs all gradients at once
+  const double plain = modelled_seconds(dry_run(options));
+  options.step.fused_update = true;
+  EXPECT_NEAR(modelled_seconds(dry_run(options)), plain, 1e-6 * plain);
+  options.step.fused_update = false;
+  options.batch_size /= 2;
+  options.step.micro_batches = 2;
+  EXPECT_GT(modelled_seconds(dry_run(options)), 0.999 * plain);
+}
+
 TEST_P(EveryModelsBudget, GivesTheSamePlanForTheSameSeconds) {
   SmallBudget again(program());
   const std::uint64_t bytes = small_.bytes_at(0.4);
@@ -194,6 +207,88 @@ TEST(StepBudget, NamesTheOptionThatTakesSmallerEngines) {
   EXPECT_THAT([&] { budget.within(4 << 20); },
               testing::ThrowsMessage<UsageError>(
                   testing::HasSubstr("--engines fitting takes smaller workspaces")));
+}
+
+DryRunOptions alexnet(std::int64_t batch_size) {
+  return {.model = "alexnet", .shape = find_model("alexnet").shape, .batch_size = batch_size};
+}
+
+std::string refusal(StepBudget& budget, std::uint64_t bytes) {
+  try {
+    budget.within(bytes);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+// fc6's gradient of 144 MiB is whole before it is added, however small the batches are.
+TEST(SmallerBatches, AreNamedWhereNoStepFits) {
+  constexpr std::uint64_t kMib = 1 << 20;
+  SmallBudget small(alexnet(64));
+  const std::string fits = refusal(small.budget, 860 * kMib);
+  EXPECT_THAT(fits, testing::HasSubstr("are missing, whatever is recomputed"));
+  EXPECT_THAT(fits, testing::HasSubstr("--batch-size 32 --micro-batches 2 fits in 859."));
+  EXPECT_THAT(refusal(small.budget, 750 * kMib),
+              testing::EndsWith(". No number of --micro-batches fits"));
+}
+
+// A step that is told to fit does: the same program with these options.
+TEST(SmallerBatches, FitWithOrWithoutRecomputing) {
+  SmallBudget small({.model = "vgg16", .shape = find_model("vgg16").shape, .batch_size = 48});
+  const std::uint64_t bytes = small.budget.least_bytes() - (300 << 20);
+  const std::string text = refusal(small.budget, bytes);
+  EXPECT_THAT(text, testing::HasSubstr("--batch-size 24 --micro-batches 2 fits in"));
+  DryRunOptions divided = small.question.program;
+  divided.batch_size = 24;
+  divided.step.micro_batches = 2;
+  SmallBudget other(divided);
+  EXPECT_LE(other.budget.within(bytes).reserved_bytes, bytes);
+}
+
+TEST(SmallerBatches, TakeFewerBytesAndMoreSeconds) {
+  SmallBudget small(lenet());
+  const std::vector<DividedStep> steps = small.budget.divided();
+  ASSERT_EQ(steps.size(), 5u);
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    EXPECT_EQ(steps[k].batch_size, 16 >> k);
+    EXPECT_EQ(steps[k].micro_batches, 2 << k);
+    DryRunOptions program = lenet();
+    program.batch_size = steps[k].batch_size;
+    program.step.micro_batches = steps[k].micro_batches;
+    EXPECT_NEAR(modelled_seconds(dry_run(program)), steps[k].seconds, 1e-9);
+    if (k > 0) {
+      EXPECT_LT(steps[k].reserved_bytes, steps[k - 1].reserved_bytes);
+      EXPECT_GT(steps[k].overhead, steps[k - 1].overhead);
+    }
+  }
+}
+
+TEST(SmallerBatches, OfAPrimeNumberAreSingleImages) {
+  DryRunOptions program = lenet();
+  program.batch_size = 7;
+  SmallBudget small(program);
+  const std::vector<DividedStep> steps = small.budget.divided();
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].batch_size, 1);
+  EXPECT_EQ(steps[0].micro_batches, 7);
+}
+
+TEST(SmallerBatches, HaveOtherStatistics) {
+  SmallBudget small({.model = "resnet20", .shape = find_model("resnet20").shape, .batch_size = 32});
+  EXPECT_THAT(refusal(small.budget, small.budget.least_bytes() - (1 << 20)),
+              testing::EndsWith("but batch normalization then takes its statistics from fewer "
+                                "images, which trains another network"));
+  EXPECT_THAT(small.budget.divided(), testing::IsEmpty());
+}
+
+TEST(SmallerBatches, ExcludeFusedUpdates) {
+  DryRunOptions program = lenet();
+  program.step.fused_update = true;
+  SmallBudget small(program);
+  EXPECT_THAT(refusal(small.budget, 100'000),
+              testing::EndsWith("without --fused-update, which excludes --micro-batches"));
+  EXPECT_THAT(small.budget.divided(), testing::IsEmpty());
 }
 
 TEST(LargestSlowerBatch, IsLargerThanWithoutMakingValuesAgain) {

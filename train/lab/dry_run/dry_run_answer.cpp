@@ -16,7 +16,9 @@
 
 namespace skyline {
 
-StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
+namespace {
+
+BudgetQuestion budget_question(const DryRunRequest& question, std::int64_t batch_size) {
   const auto program = std::make_shared<DryRun>(make_dry_run(question.program));
   const ReplayChoice planned{.allocator = std::string(kPlannedAllocator),
                              .planner = question.planner,
@@ -31,10 +33,31 @@ StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
         replay_run(trial.facts.run, trial.facts.trace, planned).peak_reserved_bytes;
     return trial;
   };
-  return StepBudget({.trial = run,
-                     .seconds = question.seconds,
-                     .freedom = {.in_place = question.program.step.in_place,
-                                 .fits_engines = question.fits_engines}});
+  return {.trial = run,
+          .seconds = question.seconds,
+          .freedom = {.in_place = question.program.step.in_place,
+                      .fits_engines = question.fits_engines}};
+}
+
+BudgetQuestion divided_question(DryRunRequest question, std::int64_t batch_size,
+                                std::int64_t parts) {
+  question.program.step.micro_batches *= parts;
+  question.seconds.of = question.seconds.of_other_batches;
+  return budget_question(question, batch_size / parts);
+}
+
+}  // namespace
+
+StepBudget step_budget(const DryRunRequest& question, std::int64_t batch_size) {
+  BudgetQuestion asked = budget_question(question, batch_size);
+  const StepOptions& step = question.program.step;
+  asked.division = {.batch_size = batch_size,
+                    .micro_batches = step.micro_batches,
+                    .fused_update = step.fused_update,
+                    .step = [&question, batch_size](std::int64_t parts) {
+                      return divided_question(question, batch_size, parts);
+                    }};
+  return StepBudget(std::move(asked));
 }
 
 SlowerBatch largest_slower_batch(const DryRunRequest& question) {
@@ -127,7 +150,10 @@ void add_budget(DryRunResult& answer) {
   const std::optional<std::uint64_t>& bytes = question.program.step.memory_bytes;
   if (!bytes && !question.budgets) return;
   StepBudget budget = step_budget(question, question.program.batch_size);
-  if (question.budgets) answer.budgets = budget.curve(kShownBudgets);
+  if (question.budgets) {
+    answer.budgets = budget.curve(kShownBudgets);
+    answer.divided = budget.divided();
+  }
   if (!bytes) return;
   answer.budget = budget.within(*bytes);
   question.program.savings = answer.budget->savings;
@@ -390,6 +416,8 @@ Rows<DryRunResult> rows(const DryRunResult*) {
       {"allocator_options", Unit::kByName, "options of that name", allocator_options_of},
       {"budgets", "with --budgets: bytes against time",
        [](auto& result) { return only_if(!result.budgets.empty(), result.budgets); }},
+      {"smaller_batches", "with --budgets: the same for --micro-batches",
+       [](auto& result) { return only_if(!result.divided.empty(), result.divided); }},
       {"slower_batch", "with --slowdown: the largest batch that recomputes",
        [](auto& result) { return if_known(result.slower); }},
       {"device_memory", kBytes, "that was given",

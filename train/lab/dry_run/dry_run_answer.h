@@ -75,6 +75,7 @@ struct DryRunResult {
   std::vector<Strategy> strategies;
   std::optional<BudgetAnswer> budget;     // if program.step.memory_bytes is given
   std::vector<BudgetStep> budgets;        // if asked for
+  std::vector<DividedStep> divided;       // the same of smaller batches, if they train the same
   std::optional<SlowerBatch> slower;      // if a slowdown is given
   std::optional<LargestBatches> largest;  // if device_memory_bytes is given
   // Only if not even one image fits under any allocator: the use of one image on a device without a

@@ -67,7 +67,15 @@ std::string budgets_text(const DryRunResult& answer) {
     table.add_row({format_bytes_up(step.bytes), percent_of(step.bytes, most, 1),
                    percent(step.overhead), percent(step.bound)});
   }
-  return table.str() + "seconds " + answer.question.seconds.source + "\n\n";
+  std::string text = table.str() + "seconds " + answer.question.seconds.source + "\n\n";
+  if (answer.divided.empty()) return text;
+  Table batches("batches of a step | memory | share | longer by");
+  for (const DividedStep& step : answer.divided) {
+    batches.add_row({batch_text(step.batch_size, step.micro_batches),
+                     format_bytes_up(step.reserved_bytes), percent_of(step.reserved_bytes, most, 1),
+                     percent(step.overhead)});
+  }
+  return text + batches.str() + "--batch-size and --micro-batches; seconds by a model\n\n";
 }
 
 std::string slower_text(const DryRunResult& answer) {
