@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "framework/ops/support/panel_products.h"
+
 namespace skyline {
 
 // The place of a tile's 36 rows, one for each position of a transformed tile, `position` floats
@@ -11,18 +13,6 @@ struct WinogradRows {
   float* at;
   std::int64_t position, panel;
   std::int64_t channels;  // read or written; whole vectors are, so there must be room for them
-};
-
-// result = left right, or result += left right, for one panel of columns. `right` has a row of
-// columns for each of `depth` columns of left, one after the other.
-struct WinogradProduct {
-  const float* left;
-  std::int64_t left_row, left_column;  // floats from one to the next
-  const float* right;
-  float* result;
-  std::int64_t result_row;
-  std::int64_t rows, depth;
-  bool adds;
 };
 
 // The inner loops of Winograd's F(4 x 4, 3 x 3) or F(2 x 2, 5 x 5), for processors of one kind: a
@@ -47,7 +37,7 @@ struct WinogradCode {
                        float* const* pixels);
   // Taps of a weight's gradient.
   void (*finish_weight)(const WinogradRows& from, float* taps, std::int64_t tap);
-  void (*multiply)(const WinogradProduct& product);
+  void (*multiply)(const PanelProduct& product);
 };
 
 // For processors with AVX2 and FMA, and with AVX-512: for 3 x 3 and for 5 x 5 windows.

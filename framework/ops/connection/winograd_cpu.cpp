@@ -6,7 +6,6 @@
 #include <array>
 
 #include "framework/ops/connection/winograd_code.h"
-#include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/elementwise_cpu.h"
 #include "framework/ops/support/row_pieces.h"
 
@@ -202,6 +201,7 @@ class WinogradConvolution final : public Kernel {
                         .left_row = image_row_,
                         .left_column = 1,
                         .right = weights + position * weight_position_ + column * x_[1],
+                        .right_row = code_.columns,
                         .result = results + position * result_position_ + column,
                         .result_row = result_row_,
                         .rows = tiles.count,
@@ -365,6 +365,7 @@ class WinogradGradWeight final : public Kernel {
              .left_row = 1,
              .left_column = gradient_row_,
              .right = images + position * image_position_ + column / code_.columns * panel,
+             .right_row = code_.columns,
              .result = sums + position * sum_position_ + column,
              .result_row = sum_row_,
              .rows = outputs.count,
@@ -404,14 +405,10 @@ std::vector<const WinogradCode*> winograd_codes(const Conv2dProblem& problem) {
       params.stride.height != 1 || params.stride.width != 1) {
     return {};
   }
-  const auto has =
-      [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa needed) {
-        return (isa & static_cast<unsigned>(needed)) == static_cast<unsigned>(needed);
-      };
   const int index = weight[2] == 3 ? 0 : 1;
   std::vector<const WinogradCode*> codes;
-  if (has(dnnl::cpu_isa::avx512_core)) codes.push_back(&kWinogradAvx512[index]);
-  if (has(dnnl::cpu_isa::avx2)) codes.push_back(&kWinogradAvx2[index]);
+  if (runs_avx512()) codes.push_back(&kWinogradAvx512[index]);
+  if (runs_avx2()) codes.push_back(&kWinogradAvx2[index]);
   return codes;
 }
 

@@ -3,19 +3,9 @@
 #include <cstdint>
 
 #include "framework/ops/connection/winograd_code.h"
-
-// Included by one source for each kind of processor, which is compiled for it alone. So nothing
-// here may be emitted twice: templates have the vector's width as a parameter, and no library is
-// used.
+#include "framework/ops/support/panel_loops.h"
 
 namespace skyline {
-
-template <int kWidth>
-struct FloatVector {
-  typedef float Type __attribute__((vector_size(kWidth * sizeof(float))));
-  typedef float Unaligned
-      __attribute__((vector_size(kWidth * sizeof(float)), aligned(sizeof(float)), may_alias));
-};
 
 // kWidth floats are a vector. A product keeps kRows x kVectors vectors in registers. Windows have
 // kTaps x kTaps pixels.
@@ -33,7 +23,7 @@ class WinogradLoops {
             .transform_weight = transform_weight,
             .finish_image = finish_image,
             .finish_weight = finish_weight,
-            .multiply = multiply};
+            .multiply = PanelLoops<kWidth, kRows, kVectors>::multiply};
   }
 
  private:
@@ -221,47 +211,6 @@ class WinogradLoops {
           });
     });
   }
-
-  // Computes some rows of a product; each element is a chain of fused multiply-adds in the order of
-  // `left`'s columns, whatever rows are beside it.
-  template <int kCount>
-  [[gnu::always_inline]] static void multiply_rows(const WinogradProduct& product, Index row) {
-    const float* const left = product.left + row * product.left_row;
-    Vector sums[kCount][kVectors] = {};
-    for (Index k = 0; k < product.depth; ++k) {
-      Vector right[kVectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-        right[v] = load<true>(product.right + k * kColumns + v * kWidth, kWidth);
-      }
-#pragma GCC unroll 12
-      for (int r = 0; r < kCount; ++r) {
-        const Vector factor = left[r * product.left_row + k * product.left_column] - Vector{};
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) sums[r][v] += factor * right[v];
-      }
-    }
-    float* const result = product.result + row * product.result_row;
-#pragma GCC unroll 12
-    for (int r = 0; r < kCount; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-        float* const at = result + r * product.result_row + v * kWidth;
-        store<true>(at, product.adds ? load<true>(at, kWidth) + sums[r][v] : sums[r][v], kWidth);
-      }
-    }
-  }
-
-  // Rows that are left over from kRows at a time take fewer registers.
-  template <int kCount>
-  [[gnu::always_inline]] static void multiply_from(const WinogradProduct& product, Index row) {
-    for (; row + kCount <= product.rows; row += kCount) multiply_rows<kCount>(product, row);
-    if constexpr (kCount > 1) {
-      multiply_from<(kCount > 8 ? 8 : kCount > 4 ? 4 : kCount / 2)>(product, row);
-    }
-  }
-
-  static void multiply(const WinogradProduct& product) { multiply_from<kRows>(product, 0); }
 };
 
 }  // namespace skyline
