@@ -48,9 +48,11 @@ TEST(ElementwiseKernels, ActivationsAreThoseOfTheCpu) {
   expect_same_unary("relu", make_relu_cpu, make_relu_cuda);
   expect_same_unary("sigmoid", make_sigmoid_cpu, make_sigmoid_cuda);
   expect_same_unary("tanh", make_tanh_cpu, make_tanh_cuda);
+  expect_same_unary("gelu", make_gelu_cpu, make_gelu_cuda);
   expect_same_binary("relu_grad", make_relu_grad_cpu, make_relu_grad_cuda);
   expect_same_binary("sigmoid_grad", make_sigmoid_grad_cpu, make_sigmoid_grad_cuda);
   expect_same_binary("tanh_grad", make_tanh_grad_cpu, make_tanh_grad_cuda);
+  expect_same_binary("gelu_grad", make_gelu_grad_cpu, make_gelu_grad_cuda);
 }
 
 #ifndef __clang__  // which checks no alignment where a structure is copied
@@ -200,6 +202,25 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
       expect_same("adam", pair);
     }
   }
+}
+
+TEST(ElementwiseKernels, AdamWMovesParametersAndLetsMatricesDecay) {
+  const AdamWFunction function{.rate = {.decay = 0.1f, .step = 0.5f, .root = 2},
+                               .beta1 = 0.9f,
+                               .beta2 = 0.999f,
+                               .epsilon = 1e-8f};
+  KernelPair pair{.cpu = nullptr, .cuda = nullptr, .tolerance = kSomeRoundings};
+  std::vector<UpdateRange> ranges;
+  for (const std::int64_t count : kCounts) {
+    ranges.push_back({0, count, count % 2 == 1});
+    for (std::uint64_t k = 0; k < 4; ++k) pair.inputs.push_back(random_operand(count, k, 0, 1));
+    for (int k = 0; k < 3; ++k) pair.outputs.push_back({{count}});
+  }
+  pair.cpu = [=] { return make_adamw_cpu({ranges, function}); };
+  pair.cuda = [=](CudaCompute& compute) { return make_adamw_cuda(compute, {ranges, function}); };
+  expect_same("adamw", pair);
+  pair.run_value = RunValue(AdamWRate{.decay = 0.2f, .step = 0.25f, .root = 1});
+  expect_same("adamw at another rate", pair);
 }
 
 // Sizes of more parameters than one launch takes: none, parts of a block, several blocks.

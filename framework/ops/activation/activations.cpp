@@ -12,13 +12,14 @@
 namespace skyline {
 namespace {
 
-// A function of each element, with a derivative that its value determines. Gradient kernels read
-// (grad_output, y). Ops refer to it, so it lives as long as the program.
+// A function of each element. Gradient kernels read grad_output and `retained`: the value, where it
+// determines the derivative. Ops refer to it, so it lives as long as the program.
 struct Activation {
   std::string_view name;
   std::string_view grad_name;
   KernelMakers<std::int64_t> forward;
   KernelMakers<std::int64_t> backward;
+  GradientSource retained = {GradientSource::Kind::kOutput, 0};
 };
 
 class ActivationGrad : public ElementwiseOp {
@@ -50,7 +51,7 @@ class ActivationOp : public ElementwiseOp {
   std::vector<GradientCall> gradient(std::span<const TensorSpec>,
                                      const std::vector<bool>&) const override {
     return {{.op = std::make_shared<ActivationGrad>(activation_),
-             .sources = {GradientSource::grad_output(0), GradientSource::output(0)},
+             .sources = {GradientSource::grad_output(0), activation_.retained},
              .gradient_of = {0}}};
   }
 
@@ -70,6 +71,11 @@ constexpr Activation kTanh = {.name = "tanh",
                               .grad_name = "tanh_grad",
                               .forward = {make_tanh_cpu, make_tanh_cuda},
                               .backward = {make_tanh_grad_cpu, make_tanh_grad_cuda}};
+constexpr Activation kGelu = {.name = "gelu",
+                              .grad_name = "gelu_grad",
+                              .forward = {make_gelu_cpu, make_gelu_cuda},
+                              .backward = {make_gelu_grad_cpu, make_gelu_grad_cuda},
+                              .retained = {GradientSource::Kind::kInput, 0}};
 
 Tensor apply_activation(Context& context, const Activation& activation, Tensor x) {
   return apply(context, std::make_shared<ActivationOp>(activation), operands(std::move(x))).front();
@@ -122,6 +128,8 @@ Tensor sigmoid(Context& context, Tensor x) {
 }
 
 Tensor tanh(Context& context, Tensor x) { return apply_activation(context, kTanh, std::move(x)); }
+
+Tensor gelu(Context& context, Tensor x) { return apply_activation(context, kGelu, std::move(x)); }
 
 Tensor dropout(Context& context, Tensor x, float rate) {
   if (!(rate >= 0 && rate < 1)) {

@@ -15,6 +15,10 @@ std::shared_ptr<const Op> relu_op();
 Tensor sigmoid(Context& context, Tensor x);
 // y = tanh(x).
 Tensor tanh(Context& context, Tensor x);
+// y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), the approximation of x times the normal
+// distribution (Hendrycks and Gimpel 2016, "Gaussian error linear units") that GPT-2 has. Retains x
+// in place of y; backward writes grad_input over grad_output, else over x.
+Tensor gelu(Context& context, Tensor x);
 
 // In training, sets each element to zero with probability `rate` and multiplies the others by 1 /
 // (1 - rate) (Srivastava et al. 2014, inverted form); in inference, or at rate 0, returns x. f32 of

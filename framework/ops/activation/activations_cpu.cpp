@@ -73,6 +73,14 @@ std::unique_ptr<Kernel> make_tanh_grad_cpu(const std::int64_t& elements) {
   return make_elementwise_cpu<2>(elements, kSerialArithmetic, TanhGradFunction{});
 }
 
+std::unique_ptr<Kernel> make_gelu_cpu(const std::int64_t& elements) {
+  return make_elementwise_cpu<1>(elements, kSerialTranscendental, GeluFunction{});
+}
+
+std::unique_ptr<Kernel> make_gelu_grad_cpu(const std::int64_t& elements) {
+  return make_elementwise_cpu<2>(elements, kSerialTranscendental, GeluGradFunction{});
+}
+
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask) {
   return make_kernel([=](const KernelArguments& arguments) {
     DropoutMask of_run = mask;

@@ -64,6 +64,14 @@ std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, const std::int
   return make_elementwise_cuda<2>(compute, elements, TanhGradFunction{});
 }
 
+std::unique_ptr<Kernel> make_gelu_cuda(CudaCompute& compute, const std::int64_t& elements) {
+  return make_elementwise_cuda<1>(compute, elements, GeluFunction{});
+}
+
+std::unique_ptr<Kernel> make_gelu_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
+  return make_elementwise_cuda<2>(compute, elements, GeluGradFunction{});
+}
+
 std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,
                                           DropoutMask mask) {
   return make_kernel([&compute, elements, mask](const KernelArguments& arguments) {

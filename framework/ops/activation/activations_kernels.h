@@ -90,7 +90,26 @@ struct TanhGradFunction {
   }
 };
 
-// Kernels for so many elements. Those of gradients have the inputs grad_output and y.
+// gelu's argument u of tanh and, since 1 + tanh(u) = 2 sigmoid(2 u), the sigmoid, which keeps the
+// relative precision of small results.
+struct GeluFunction {
+  static constexpr float kSlope = 1.5957691216057308f, kCubic = 0.044715f;  // 2 sqrt(2 / pi)
+
+  SKYLINE_HOST_DEVICE static float gate(float x) {
+    return SigmoidFunction{}(kSlope * (x + kCubic * x * x * x));
+  }
+  SKYLINE_HOST_DEVICE float operator()(float x) const { return x * gate(x); }
+};
+
+struct GeluGradFunction {
+  SKYLINE_HOST_DEVICE float operator()(float grad_output, float x) const {
+    const float gate = GeluFunction::gate(x);
+    const float slope = GeluFunction::kSlope * (1.0f + 3.0f * GeluFunction::kCubic * x * x);
+    return grad_output * (gate + x * gate * (1.0f - gate) * slope);
+  }
+};
+
+// Kernels for so many elements. Those of gradients have the inputs grad_output and y, gelu's x.
 CpuMaker<std::int64_t> make_relu_cpu;
 CUDA_ONLY CudaMaker<std::int64_t> make_relu_cuda;
 CpuMaker<std::int64_t> make_relu_grad_cpu;
@@ -103,6 +122,10 @@ CpuMaker<std::int64_t> make_tanh_cpu;
 CUDA_ONLY CudaMaker<std::int64_t> make_tanh_cuda;
 CpuMaker<std::int64_t> make_tanh_grad_cpu;
 CUDA_ONLY CudaMaker<std::int64_t> make_tanh_grad_cuda;
+CpuMaker<std::int64_t> make_gelu_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_gelu_cuda;
+CpuMaker<std::int64_t> make_gelu_grad_cpu;
+CUDA_ONLY CudaMaker<std::int64_t> make_gelu_grad_cuda;
 
 // Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word i /
 // kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So each lane of a vector unit, or

@@ -80,7 +80,8 @@ class UpdateOp final : public Op {
       const auto size = static_cast<std::size_t>(inputs[p * kInputs].shape.elements());
       const RankShare share = share_of_tensor(size, place_);
       problem.ranges.push_back({.first = static_cast<std::int64_t>(share.begin),
-                                .count = static_cast<std::int64_t>(share.size())});
+                                .count = static_cast<std::int64_t>(share.size()),
+                                .matrix = inputs[p * kInputs].shape.rank() > 1});
     }
     return rule_.kernels.make(compute, problem);
   }
@@ -93,11 +94,18 @@ class UpdateOp final : public Op {
   RankOf place_;
 };
 
+// Returns the bias of a moment's mean at a step. Throws std::invalid_argument.
+double bias_of(const char* op, float beta, std::int64_t step) {
+  if (step < 1) {
+    throw std::invalid_argument(fmt::format("[{}] step, got {}, expected at least 1", op, step));
+  }
+  return 1 - std::pow(double{beta}, static_cast<double>(step));
+}
+
 // Returns alpha with the step's correction of both biases.
 float adam_rate(const AdamParams& params) {
-  const auto step = static_cast<double>(params.step);
-  const double correction = std::sqrt(1 - std::pow(double{params.beta2}, step)) /
-                            (1 - std::pow(double{params.beta1}, step));
+  const double correction = std::sqrt(bias_of("adam", params.beta2, params.step)) /
+                            bias_of("adam", params.beta1, params.step);
   return static_cast<float>(params.alpha * correction);
 }
 
@@ -161,10 +169,6 @@ std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t paramete
 }
 
 std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters, const RankOf& place) {
-  if (params.step < 1) {
-    throw std::invalid_argument(
-        fmt::format("[adam] step, got {}, expected at least 1", params.step));
-  }
   return std::make_shared<UpdateOp<AdamFunction>>(
       UpdateRule<AdamFunction>{
           .name = "adam",
@@ -176,6 +180,26 @@ std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters, con
                        .beta2 = params.beta2,
                        .epsilon = params.epsilon},
           .kernels = {make_adam_cpu, make_adam_cuda}},
+      parameters, place);
+}
+
+std::shared_ptr<const Op> adamw_op(AdamWParams params, std::size_t parameters,
+                                   const RankOf& place) {
+  const double first = bias_of("adamw", params.beta1, params.step);
+  const double second = bias_of("adamw", params.beta2, params.step);
+  return std::make_shared<UpdateOp<AdamWFunction>>(
+      UpdateRule<AdamWFunction>{
+          .name = "adamw",
+          .parameters = fmt::format("beta1={} beta2={} epsilon={}", params.beta1, params.beta2,
+                                    params.epsilon),
+          .state = {"first moment", "second moment"},
+          .function = {.rate = {.decay = params.alpha * params.weight_decay,
+                                .step = static_cast<float>(params.alpha / first),
+                                .root = static_cast<float>(1 / std::sqrt(second))},
+                       .beta1 = params.beta1,
+                       .beta2 = params.beta2,
+                       .epsilon = params.epsilon},
+          .kernels = {make_adamw_cpu, make_adamw_cuda}},
       parameters, place);
 }
 

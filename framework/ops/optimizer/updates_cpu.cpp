@@ -28,10 +28,10 @@ template <typename Function, typename Scaled>
 void update_all(const UpdateProblem<Function>& problem, const KernelArguments& arguments,
                 const Scaled& scaled) {
   constexpr std::int64_t kBlock = 1024;
-  Function function = problem.function;
-  function.rate = arguments.run_value.value_or(function.rate);
+  const auto rate = arguments.run_value.value_or(problem.function.rate);
   for (std::size_t p = 0; p < problem.ranges.size(); ++p) {
     const auto operands = operands_of(problem, arguments, p);
+    const Function function = at_rate(problem.function, rate, problem.ranges[p].matrix);
     const std::int64_t count = problem.ranges[p].count, blocks = (count + kBlock - 1) / kBlock;
     for_each_index(blocks, count >= kSerialArithmetic, [&](std::int64_t block) {
       const std::int64_t begin = block * kBlock;
@@ -70,6 +70,10 @@ std::unique_ptr<Kernel> make_sgd_momentum_cpu(const UpdateProblem<SgdMomentumFun
 }
 
 std::unique_ptr<Kernel> make_adam_cpu(const UpdateProblem<AdamFunction>& problem) {
+  return make_update(problem);
+}
+
+std::unique_ptr<Kernel> make_adamw_cpu(const UpdateProblem<AdamWFunction>& problem) {
   return make_update(problem);
 }
 

@@ -13,7 +13,8 @@ namespace {
 template <typename Function>
 struct UpdateBody {
   Function function;
-  const float* rate;   // null: the function's
+  const decltype(Function::rate)* rate;  // null: the function's
+  bool matrix;
   const float* scale;  // null: 1
   UpdateOperands<Function::kParts> operands;
 
@@ -26,8 +27,7 @@ struct UpdateBody {
       states[part] = load<kWidth>(operands.state[part] + i);
     }
     const float factor = scale == nullptr ? 1.0f : *scale;
-    Function own = function;
-    if (rate != nullptr) own.rate = *rate;
+    const Function own = rate == nullptr ? function : at_rate(function, *rate, matrix);
     for (int k = 0; k < kWidth; ++k) {
       float state[Function::kParts];
       for (std::size_t part = 0; part < Function::kParts; ++part) state[part] = states[part].at[k];
@@ -46,12 +46,11 @@ std::unique_ptr<Kernel> make_update(CudaCompute& compute, const UpdateProblem<Fu
   std::vector<std::int64_t> counts;
   for (const UpdateRange& range : problem.ranges) counts.push_back(range.count);
   return make_kernel([&compute, problem, counts](const KernelArguments& arguments) {
-    Function function = problem.function;
-    const auto rate = run_number(arguments, function.rate);
-    function.rate = rate.value;
+    const auto rate = run_number(arguments, problem.function.rate);
     for_each_vector_of(compute, counts, [&](std::size_t p) {
-      return UpdateBody<Function>{function, rate.at, scale_of(problem, arguments),
-                                  operands_of(problem, arguments, p)};
+      const bool matrix = problem.ranges[p].matrix;
+      return UpdateBody<Function>{at_rate(problem.function, rate.value, matrix), rate.at, matrix,
+                                  scale_of(problem, arguments), operands_of(problem, arguments, p)};
     });
   });
 }
@@ -119,6 +118,11 @@ std::unique_ptr<Kernel> make_sgd_momentum_cuda(CudaCompute& compute,
 
 std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
                                        const UpdateProblem<AdamFunction>& problem) {
+  return make_update(compute, problem);
+}
+
+std::unique_ptr<Kernel> make_adamw_cuda(CudaCompute& compute,
+                                        const UpdateProblem<AdamWFunction>& problem) {
   return make_update(compute, problem);
 }
 

@@ -15,6 +15,7 @@ namespace skyline {
 // the first of them.
 struct UpdateRange {
   std::int64_t first = 0, count = 0;
+  bool matrix = false;  // of two dimensions or more
 };
 
 // An update of many parameters by a function. The function updates a value and the parts of its
@@ -25,6 +26,16 @@ struct UpdateProblem {
   Function function;
   bool scaled = false;  // the last input multiplies the gradients
 };
+
+// Returns the function at another rate. A decay that is part of the rate is for matrices alone.
+template <typename Function, typename Rate>
+SKYLINE_HOST_DEVICE Function at_rate(Function function, const Rate& rate, bool matrix) {
+  function.rate = rate;
+  if constexpr (requires { function.rate.decay; }) {
+    if (!matrix) function.rate.decay = 0;
+  }
+  return function;
+}
 
 struct SgdMomentumFunction {
   static constexpr std::size_t kParts = 1;  // velocity
@@ -49,6 +60,28 @@ struct AdamFunction {
     state[0] = beta1 * state[0] + (1.0f - beta1) * gradient;
     state[1] = beta2 * state[1] + (1.0f - beta2) * gradient * gradient;
     value -= rate * state[0] / (std::sqrt(state[1]) + epsilon);
+  }
+};
+
+// What AdamW's step takes from its number and rate.
+struct AdamWRate {
+  float decay = 0;  // alpha weight_decay
+  float step = 0;   // alpha / (1 - beta1^step)
+  float root = 0;   // 1 / sqrt(1 - beta2^step)
+};
+
+struct AdamWFunction {
+  static constexpr std::size_t kParts = 2;  // first and second moment
+  AdamWRate rate;
+  float beta1 = 0;
+  float beta2 = 0;
+  float epsilon = 0;
+
+  SKYLINE_HOST_DEVICE void operator()(float& value, float gradient, float (&state)[kParts]) const {
+    state[0] = beta1 * state[0] + (1.0f - beta1) * gradient;
+    state[1] = beta2 * state[1] + (1.0f - beta2) * gradient * gradient;
+    value *= 1.0f - rate.decay;
+    value -= rate.step * state[0] / (std::sqrt(state[1]) * rate.root + epsilon);
   }
 };
 
@@ -91,6 +124,8 @@ CpuMaker<UpdateProblem<SgdMomentumFunction>> make_sgd_momentum_cpu;
 CUDA_ONLY CudaMaker<UpdateProblem<SgdMomentumFunction>> make_sgd_momentum_cuda;
 CpuMaker<UpdateProblem<AdamFunction>> make_adam_cpu;
 CUDA_ONLY CudaMaker<UpdateProblem<AdamFunction>> make_adam_cuda;
+CpuMaker<UpdateProblem<AdamWFunction>> make_adamw_cpu;
+CUDA_ONLY CudaMaker<UpdateProblem<AdamWFunction>> make_adamw_cuda;
 
 // Input f32 of so many elements; output f32 [1].
 CpuMaker<std::int64_t> make_sum_of_squares_cpu;

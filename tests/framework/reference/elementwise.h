@@ -25,6 +25,12 @@ inline HostTensor tanh(const HostTensor& x) {
   return map(x, [](double v) { return std::tanh(v); });
 }
 
+inline HostTensor gelu(const HostTensor& x) {
+  const double slope = std::sqrt(8 / std::acos(-1.0)) / 2;
+  return map(
+      x, [slope](double v) { return v / 2 * (1 + std::tanh(slope * (v + 0.044715 * v * v * v))); });
+}
+
 inline HostTensor add(const HostTensor& a, const HostTensor& b) {
   HostTensor y = a;
   for (std::int64_t i = 0; i < y.elements(); ++i) y[i] += b[i];

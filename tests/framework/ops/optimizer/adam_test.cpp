@@ -16,7 +16,11 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float scale) {
+std::shared_ptr<const Op> op_of(const AdamParams& params) { return adam_op(params); }
+std::shared_ptr<const Op> op_of(const AdamWParams& params) { return adamw_op(params); }
+
+template <typename Params>
+Trained train(const Shape& shape, std::uint64_t seed, Params params, float scale) {
   RecordedContext recorded;
   Context& context = recorded.context;
   const Parameter parameter = make_parameter(context, {shape}, "fc.weight",
@@ -28,19 +32,24 @@ Trained train(const Shape& shape, std::uint64_t seed, AdamParams params, float s
     const std::vector<float> gradient =
         stored_values(random_tensor(shape, seed, static_cast<std::uint64_t>(params.step)));
     context.write(parameter.gradient, gradient.data());
-    run_update(context, *adam_op(params), parameter, {first, second}, factor);
+    run_update(context, *op_of(params), parameter, {first, second}, factor);
     EXPECT_EQ(RecordedContext::values(parameter.gradient), gradient) << "the gradient changed";
   }
   return {RecordedContext::values(parameter.value), RecordedContext::values(first),
           RecordedContext::values(second)};
 }
 
-void check(const Shape& shape, std::uint64_t seed, AdamParams params, float scale = 1) {
+template <typename Params>
+void check_steps(const Shape& shape, std::uint64_t seed, Params params, float scale) {
   HostTensor value = random_tensor(shape, seed, 0), first(shape), second(shape);
   for (params.step = 1; params.step <= 3; ++params.step) {
-    const auto stream = static_cast<std::uint64_t>(params.step);
-    reference::adam(value, first, second, random_tensor(shape, seed, stream), params,
-                    double{scale});
+    const HostTensor gradient = random_tensor(shape, seed, static_cast<std::uint64_t>(params.step));
+    if constexpr (std::is_same_v<Params, AdamWParams>) {
+      const double decay = shape.rank() > 1 ? double{params.weight_decay} : 0;
+      reference::adamw(value, first, second, gradient, params, decay, double{scale});
+    } else {
+      reference::adam(value, first, second, gradient, params, double{scale});
+    }
   }
   const Trained got = train(shape, seed, params, scale);
   const std::vector<float> expected[] = {stored_values(value), stored_values(first),
@@ -50,6 +59,39 @@ void check(const Shape& shape, std::uint64_t seed, AdamParams params, float scal
     ASSERT_NEAR(got.first[i], expected[1][i], 1e-6) << "first moment " << i << ", seed " << seed;
     ASSERT_NEAR(got.second[i], expected[2][i], 1e-7) << "second moment " << i << ", seed " << seed;
   }
+}
+
+void check(const Shape& shape, std::uint64_t seed, AdamParams params, float scale = 1) {
+  check_steps(shape, seed, params, scale);
+}
+
+TEST(AdamW, MatchesReferenceAndLetsMatricesAloneDecay) {
+  for (const Shape& shape : {Shape{3, 5}, Shape{7}, Shape{4, 3, 2, 2}, Shape{23, 1009}}) {
+    check_steps(shape, 306, AdamWParams{.alpha = 0.01f, .weight_decay = 0.5f}, 1);
+    check_steps(shape, 307, AdamWParams{.beta2 = 0.99f, .epsilon = 1e-3f}, 0.125f);
+  }
+}
+
+// With no gradient, a matrix decays and a bias stays.
+TEST(AdamW, OneOpKnowsWhichOfItsParametersDecay) {
+  RecordedContext recorded;
+  Context& context = recorded.context;
+  const std::vector<float> ones(4, 1.0f);
+  std::vector<Tensor> inputs, destinations;
+  for (const Shape& shape : {Shape{2, 2}, Shape{4}, Shape{4, 1}}) {
+    for (const char* part : {"value", "gradient", "first", "second"}) {
+      const bool value = *part == 'v';
+      inputs.push_back(
+          context.resident({shape}, Category::kParameter, part, value ? ones.data() : nullptr));
+      if (*part != 'g') destinations.push_back(inputs.back());
+    }
+  }
+  context.execute(*adamw_op({.alpha = 0.5f, .weight_decay = 0.25f}, 3), inputs, destinations,
+                  Phase::kUpdate, "");
+  EXPECT_EQ(RecordedContext::values(destinations[0]), std::vector<float>(4, 0.875f));
+  EXPECT_EQ(RecordedContext::values(destinations[3]), ones);
+  EXPECT_EQ(RecordedContext::values(destinations[6]), std::vector<float>(4, 0.875f));
+  EXPECT_THROW(adamw_op({.step = 0}), std::invalid_argument);
 }
 
 TEST(Adam, MatchesReference) {
@@ -79,9 +121,9 @@ TEST(Adam, TheFirstStepIsAlphaLong) {
 TEST(Adam, IsTheSameOnAnyThreads) {
   const int threads_before = omp_get_max_threads();
   omp_set_num_threads(1);
-  const Trained serial = train({23, 1009}, 305, {}, 1);
+  const Trained serial = train({23, 1009}, 305, AdamParams{}, 1);
   omp_set_num_threads(3);
-  const Trained parallel = train({23, 1009}, 305, {}, 1);
+  const Trained parallel = train({23, 1009}, 305, AdamParams{}, 1);
   omp_set_num_threads(threads_before);
   EXPECT_EQ(serial, parallel);
 }
