@@ -192,6 +192,16 @@ struct BackwardGraph::Builder {
     return calls.size() == 1 ? dynamic_cast<const SumReader*>(calls.front().op.get()) : nullptr;
   }
 
+  // Takes the only part so far of the gradient that a GradientAdder computes, if there is one.
+  std::optional<int> part_to_add_to(const Node& node, const GradientCall& call) {
+    if (dynamic_cast<const GradientAdder*>(call.op.get()) == nullptr) return {};
+    const Edge& edge = node.inputs[index(call.gradient_of.front())];
+    if (!edge.node || target(edge).parts.size() != 1) return {};
+    const int part = target(edge).parts.front();
+    target(edge).parts.clear();
+    return part;
+  }
+
   // Sums the parts that wait, unless `next` adds them.
   void sum_waiting(const Node* next) {
     if (!unsummed.node || unsummed.node.get() == next) return;
@@ -291,6 +301,11 @@ struct BackwardGraph::Builder {
     }
     forget_made_since(0);
     if (adder) inputs.push_back(read(parts.back()));
+    std::shared_ptr<const Op> op = adder ? adder->of_sum() : call.op;
+    if (const auto part = part_to_add_to(node, call)) {
+      inputs.push_back(read(*part));
+      op = dynamic_cast<const GradientAdder&>(*call.op).onto();
+    }
     std::vector<int> outputs;
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
@@ -298,7 +313,7 @@ struct BackwardGraph::Builder {
       outputs.push_back(edge.node ? contribute(edge, *call.op)
                                   : new_gradient({}, "an unused input"));
     }
-    emit(adder ? adder->of_sum() : call.op, node.layer, std::move(inputs), std::move(outputs));
+    emit(std::move(op), node.layer, std::move(inputs), std::move(outputs));
     for (const int input : call.gradient_of) {
       const Edge& edge = node.inputs[index(input)];
       if (edge.node) aggregate(edge);

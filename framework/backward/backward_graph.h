@@ -67,13 +67,14 @@ struct BackwardOptions {
 //
 // A parameter's first contribution is written into its gradient tensor and each further one is
 // added to it at once, so an LSTM of T unrolled steps holds one gradient of a weight beside the
-// resident one, not T. Contributions to other values are summed once five are waiting (or a sum and
-// four): one sum of n reads and writes n + 1 times the bytes, n - 1 sums of two 3 (n - 1) times,
-// and with five convolutional networks need one sum a value (GoogLeNet has five consumers,
-// Inception-ResNet four). With `early_sums` in the context's savings they are added at once, too.
-// All sums add in the order in which contributions arrive, so the bits equal those of one sum of
-// all. Two parts that the next step alone reads are left to it if it is a SumReader, unless sums
-// are early or the context's options recompute chains.
+// resident one, not T; a GradientAdder adds its contribution in place, so that none is beside it.
+// Contributions to other values are summed once five are waiting (or a sum and four): one sum of n
+// reads and writes n + 1 times the bytes, n - 1 sums of two 3 (n - 1) times, and with five
+// convolutional networks need one sum a value (GoogLeNet has five consumers, Inception-ResNet
+// four). With `early_sums` in the context's savings they are added at once, too. All sums add in
+// the order in which contributions arrive, so the bits equal those of one sum of all. Two parts
+// that the next step alone reads are left to it if it is a SumReader, unless sums are early or the
+// context's options recompute chains.
 //
 // With `accumulate`, a parameter's gradient is a value of this graph until it is whole, and is then
 // added to the resident one at once. So the bits of a step of K batches are those of K gradients,

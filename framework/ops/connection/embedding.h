@@ -28,6 +28,16 @@ class WordError : public std::out_of_range {
 // integers; on CUDA about 17 R bytes + 16 KiB (thrust_sort_bytes()). Throws ShapeError and, on the
 // CPU, WordError before anything is written; a CUDA device writes NaN to such a row, and the host
 // throws WordError when it next reads.
+//
+// Where another op has computed a part of the table's gradient, backward sums each id's rows and
+// adds them to that part in place, instead of making a second table: see GradientAdder.
 Tensor embedding(Context& context, Tensor ids, Tensor table);
+
+// Returns the sum of embedding() and a row for each word's place in its sequence: ids i32 [B, T],
+// words [V, C], places [T', C] with T <= T', result f32 [B T, C]. Retains ids. The gradient of
+// `words` is that of embedding(); if they are also the weight of linear_cross_entropy(), as in
+// GPT-2, it adds to the weight's gradient in place. The gradient of `places` adds sequences in
+// their order; rows from T on are 0. Throws as embedding() does.
+Tensor embedding_sum(Context& context, Tensor ids, Tensor words, Tensor places);
 
 }  // namespace skyline

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
@@ -27,6 +28,10 @@ class EmbeddingGradKernelCpu : public Kernel {
   void run(const KernelArguments& arguments) override {
     const auto* ids = arguments.input<std::int32_t>(0);
     check_ids(ids, problem_);
+    if (problem_.adds && arguments.outputs[0] != arguments.inputs[2]) {
+      std::copy_n(arguments.input<float>(2), problem_.words * problem_.features,
+                  arguments.output<float>(0));
+    }
     auto* first = reinterpret_cast<std::int32_t*>(arguments.workspace);
     std::int32_t* rows = first + problem_.words + 1;
     sort_rows(ids, first, rows);
@@ -74,20 +79,29 @@ class EmbeddingGradKernelCpu : public Kernel {
       }
       std::int64_t next = word + 1;
       while (next < end && !occurs(next)) ++next;
-      std::fill(grad_table + word * problem_.features, grad_table + next * problem_.features, 0.0f);
+      if (!problem_.adds) {
+        std::fill(grad_table + word * problem_.features, grad_table + next * problem_.features,
+                  0.0f);
+      }
       word = next;
     }
   }
 
+  // Sums some features at a time, before they are added to what is there.
   void sum_rows(const Sorted& sorted, std::int64_t word, float* grad_word) const {
-    const std::int64_t features = problem_.features;
-    const std::int32_t* row = sorted.rows + sorted.first[word];
-    const std::int32_t* end = sorted.rows + sorted.first[word + 1];
-    std::copy_n(sorted.grad_output + *row * features, features, grad_word);
-    for (++row; row != end; ++row) {
-      const float* more = sorted.grad_output + *row * features;
-#pragma omp simd
-      for (std::int64_t k = 0; k < features; ++k) grad_word[k] += more[k];
+    const std::int32_t* const end = sorted.rows + sorted.first[word + 1];
+    for (std::int64_t first = 0; first < problem_.features; first += kVectors) {
+      const std::int64_t count = std::min(kVectors, problem_.features - first);
+      float sums[kVectors] = {};
+      const std::int32_t* row = sorted.rows + sorted.first[word];
+      const auto more = [&] { return sorted.grad_output + *row++ * problem_.features + first; };
+      std::copy_n(more(), count, sums);
+      while (row != end) {
+        const float* const values = more();
+        for (std::int64_t k = 0; k < count; ++k) sums[k] += values[k];
+      }
+      float* const to = grad_word + first;
+      for (std::int64_t k = 0; k < count; ++k) to[k] = problem_.adds ? to[k] + sums[k] : sums[k];
     }
   }
 
@@ -110,6 +124,37 @@ std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem) {
 
 std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem) {
   return std::make_unique<EmbeddingGradKernelCpu>(problem);
+}
+
+std::unique_ptr<Kernel> make_embedding_sum_cpu(const EmbeddingSumProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const auto& [rows, words, features, adds] = problem.words;
+    const auto* const ids = arguments.input<std::int32_t>(0);
+    check_ids(ids, problem.words);
+    const bool parallel = rows * features >= kSerialArithmetic;
+    for_each_index(rows, parallel, [&, features = features](std::int64_t row) {
+      const float* const word = arguments.input<float>(1) + ids[row] * features;
+      std::transform(word, word + features,
+                     arguments.input<float>(2) + row % problem.length * features,
+                     arguments.output<float>(0) + row * features, std::plus<float>());
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_embedding_sum_grad_cpu(const EmbeddingSumProblem& problem) {
+  return make_kernel([problem](const KernelArguments& arguments) {
+    const std::int64_t features = problem.words.features, length = problem.length;
+    const bool parallel = problem.words.rows * features >= kSerialArithmetic;
+    for_each_index(problem.places, parallel, [&](std::int64_t place) {
+      float* const sum = arguments.output<float>(0) + place * features;
+      if (place >= length) return (void)std::fill_n(sum, features, 0.0f);
+      std::copy_n(arguments.input<float>(0) + place * features, features, sum);
+      for (std::int64_t row = place + length; row < problem.words.rows; row += length) {
+        const float* const more = arguments.input<float>(0) + row * features;
+        for (std::int64_t k = 0; k < features; ++k) sum[k] += more[k];
+      }
+    });
+  });
 }
 
 }  // namespace skyline

@@ -25,10 +25,10 @@ void raise_word_error(std::int64_t row, std::int32_t id, std::int64_t words) {
 template <int kWidth>
 struct EmbeddingBody {
   const std::int32_t* ids;
-  const float* table;
+  const float *table, *places;  // the latter null without places
   float* output;
   std::int64_t words, features;
-  Divider units_per_row;
+  Divider units_per_row, length;
   unsigned long long* wrong;
 
   __device__ void operator()(std::int64_t unit) const {
@@ -36,9 +36,13 @@ struct EmbeddingBody {
     const std::int32_t id = ids[row];
     const bool known = id >= 0 && id < words;
     if (!known && column == 0) note_wrong_value(wrong, row, id);
-    const float* from = table + id * features + column * kWidth;
-    store(output + unit * kWidth,
-          known ? load<kWidth>(from) : vector_of<kWidth>(std::numeric_limits<float>::quiet_NaN()));
+    auto values = known ? load<kWidth>(table + id * features + column * kWidth)
+                        : vector_of<kWidth>(std::numeric_limits<float>::quiet_NaN());
+    if (places != nullptr) {
+      const auto more = load<kWidth>(places + length(row).remainder * features + column * kWidth);
+      for (int k = 0; k < kWidth; ++k) values.at[k] += more.at[k];
+    }
+    store(output + unit * kWidth, values);
   }
 };
 
@@ -68,22 +72,76 @@ __global__ void sum_rows_kernel(EmbeddingProblem problem, SortedRows sorted,
     const auto more = load<kWidth>(grad_output + rows[k] * features + column);
     for (int j = 0; j < kWidth; ++j) sum.at[j] += more.at[j];
   }
-  store(grad_table + id * features + column, sum);
+  float* const to = grad_table + id * features + column;
+  if (problem.adds) {
+    const auto before = load<kWidth>(to);
+    for (int j = 0; j < kWidth; ++j) sum.at[j] = before.at[j] + sum.at[j];
+  }
+  store(to, sum);
+}
+
+struct CopyBody {
+  const float* from;
+  float* to;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    store(to + i, load<kWidth>(from + i));
+  }
+};
+
+// Sums a place's rows over the sequences; 0 beyond their length.
+struct PlaceSums {
+  EmbeddingSumProblem problem;
+  const float* grad_output;
+  float* grad_places;
+  Divider features;
+
+  __device__ void operator()(std::int64_t i) const {
+    const auto [place, column] = features(i);
+    float sum = place < problem.length ? grad_output[i] : 0.0f;
+    for (std::int64_t row = place + problem.length;
+         place < problem.length && row < problem.words.rows; row += problem.length) {
+      sum += grad_output[row * problem.words.features + column];
+    }
+    grad_places[i] = sum;
+  }
+};
+
+// Without places, these are null and the length is 1.
+std::unique_ptr<Kernel> make_rows(CudaCompute& compute, const EmbeddingProblem& problem,
+                                  bool places, std::int64_t length) {
+  return make_kernel([=, &compute](const KernelArguments& arguments) {
+    auto* wrong = compute.wrong_values().place(raise_word_error, problem.words);
+    with_width(problem.features % kFloats == 0, [&](auto width) {
+      const std::int64_t units = problem.features / width;
+      for_each_index(compute, problem.rows * units,
+                     EmbeddingBody<width.value>{
+                         arguments.input<std::int32_t>(0), arguments.input<float>(1),
+                         places ? arguments.input<float>(2) : nullptr, arguments.output<float>(0),
+                         problem.words, problem.features, Divider(units), Divider(length), wrong});
+    });
+  });
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute, const EmbeddingProblem& problem) {
+  return make_rows(compute, problem, false, 1);
+}
+
+std::unique_ptr<Kernel> make_embedding_sum_cuda(CudaCompute& compute,
+                                                const EmbeddingSumProblem& problem) {
+  return make_rows(compute, problem.words, true, problem.length);
+}
+
+std::unique_ptr<Kernel> make_embedding_sum_grad_cuda(CudaCompute& compute,
+                                                     const EmbeddingSumProblem& problem) {
   return make_kernel([&compute, problem](const KernelArguments& arguments) {
-    auto* wrong = compute.wrong_values().place(raise_word_error, problem.words);
-    with_width(problem.features % kFloats == 0, [&](auto width) {
-      const std::int64_t units = problem.features / width;
-      for_each_index(
-          compute, problem.rows * units,
-          EmbeddingBody<width.value>{arguments.input<std::int32_t>(0), arguments.input<float>(1),
-                                     arguments.output<float>(0), problem.words, problem.features,
-                                     Divider(units), wrong});
-    });
+    const std::int64_t features = problem.words.features;
+    for_each_index(compute, problem.places * features,
+                   PlaceSums{problem, arguments.input<float>(0), arguments.output<float>(0),
+                             Divider(features)});
   });
 }
 
@@ -103,8 +161,13 @@ std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
                  thrust::sequence(policy, sorted.rows, sorted.rows + rows);
                  thrust::stable_sort_by_key(policy, sorted.ids, sorted.ids + rows, sorted.rows);
                });
-    compute.zero(arguments.outputs[0],
-                 static_cast<std::size_t>(problem.words * features) * sizeof(float));
+    if (!problem.adds) {
+      compute.zero(arguments.outputs[0],
+                   static_cast<std::size_t>(problem.words * features) * sizeof(float));
+    } else if (arguments.outputs[0] != arguments.inputs[2]) {
+      for_each_vector(compute, problem.words * features,
+                      CopyBody{arguments.input<float>(2), arguments.output<float>(0)});
+    }
     with_width(features % kFloats == 0, [&](auto width) {
       constexpr unsigned kBlock = 128;
       const auto columns = static_cast<unsigned>((features / width + kBlock - 1) / kBlock);

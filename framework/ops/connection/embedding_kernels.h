@@ -11,6 +11,7 @@ struct EmbeddingProblem {
   std::int64_t rows = 0;   // ids
   std::int64_t words = 0;  // rows of the table
   std::int64_t features = 0;
+  bool adds = false;  // the gradient to one that is there
 };
 
 // Inputs ids i32 [rows], table [words, features]; output [rows, features]. The CPU kernel throws
@@ -19,9 +20,25 @@ struct EmbeddingProblem {
 CpuMaker<EmbeddingProblem> make_embedding_cpu;
 CUDA_ONLY CudaMaker<EmbeddingProblem> make_embedding_cuda;
 
-// Inputs ids, grad_output [rows, features]; output grad_table. The CPU kernel throws WordError
-// before writing; CUDA drops the gradient of an unknown id.
+// Inputs ids, grad_output [rows, features]; output grad_table. If it adds, the last input is what
+// it adds to, and the output may be that. The CPU kernel throws WordError before writing; CUDA
+// drops the gradient of an unknown id.
 CpuMaker<EmbeddingProblem> make_embedding_grad_cpu;
 CUDA_ONLY CudaMaker<EmbeddingProblem> make_embedding_grad_cuda;
+
+// Rows of two tables: row r has place r % length.
+struct EmbeddingSumProblem {
+  EmbeddingProblem words;
+  std::int64_t length = 0;  // of a sequence
+  std::int64_t places = 0;  // rows of their table
+};
+
+// Inputs ids, table of words, table of places; output [rows, features]. Ids as in make_embedding_*.
+CpuMaker<EmbeddingSumProblem> make_embedding_sum_cpu;
+CUDA_ONLY CudaMaker<EmbeddingSumProblem> make_embedding_sum_cuda;
+
+// Input grad_output; output the gradient of the table of places.
+CpuMaker<EmbeddingSumProblem> make_embedding_sum_grad_cpu;
+CUDA_ONLY CudaMaker<EmbeddingSumProblem> make_embedding_sum_grad_cuda;
 
 }  // namespace skyline

@@ -16,4 +16,14 @@ class SumReader {
   virtual std::shared_ptr<const Op> of_sum() const = 0;
 };
 
+// A gradient op of one output that may add it to a part of that gradient that is there already, in
+// its place, so that the two are never both in memory.
+class GradientAdder {
+ public:
+  virtual ~GradientAdder() = default;
+  // Returns the op that adds: the part comes after all other inputs, and the output may go over it.
+  // It has the bits of a sum of the part and this op's output.
+  virtual std::shared_ptr<const Op> onto() const = 0;
+};
+
 }  // namespace skyline

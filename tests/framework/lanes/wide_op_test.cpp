@@ -8,10 +8,13 @@
 #include "framework/backward/backward_graph.h"
 #include "framework/lanes/lane_runner.h"
 #include "framework/ops/activation/activations.h"
+#include "framework/ops/attention/attention.h"
 #include "framework/ops/connection/conv2d.h"
+#include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/linear.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
+#include "framework/ops/normalization/layer_norm.h"
 #include "framework/ops/normalization/local_response_norm.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "memory/allocators/best_fit_pool.h"
@@ -64,6 +67,13 @@ Tensor loss_of(Context& context, std::vector<Tensor> x) {
       context, {.x = x[0], .weight = x[1], .bias = x[2], .labels = std::move(labels)});
 }
 
+Tensor sum_of(Context& context, std::vector<Tensor> x) {
+  std::vector<std::int32_t> words;
+  for (std::int32_t k = 0; k < 5 * 71; ++k) words.push_back(k * k % 9);
+  Tensor ids = context.upload({{5, 71}, DType::kInt32}, words.data());
+  return embedding_sum(context, std::move(ids), x[0], x[1]);
+}
+
 std::vector<Shape> lstm_inputs() {
   std::vector<Shape> shapes = {{37, 64}};
   for (const std::int64_t in : {64, 96}) {
@@ -78,6 +88,14 @@ std::vector<WideCase> wide_cases() {
   return {
       {"relu", {{7, 11, 19, 23}}, [](Context& c, Tensors x) { return relu(c, x[0]); }},
       {"sigmoid", {{7, 5003}}, [](Context& c, Tensors x) { return sigmoid(c, x[0]); }},
+      {"gelu", {{7, 5003}}, [](Context& c, Tensors x) { return gelu(c, x[0]); }},
+      {"layer_norm",
+       {{301, 131}, Shape{131}, Shape{131}},
+       [](Context& c, Tensors x) { return layer_norm(c, x[0], x[1], x[2]); }},
+      {"attention",
+       {{3 * 70, 3 * 5 * 24}},
+       [](Context& c, Tensors x) { return attention(c, x[0], {.sequences = 3, .heads = 5}); }},
+      {"embedding_sum", {{9, 131}, {71, 131}}, sum_of},
       {"dropout", {{7, 5003}}, [](Context& c, Tensors x) { return dropout(c, x[0], 0.3f); }},
       {"add", {{7, 5003}, {7, 5003}}, [](Context& c, Tensors x) { return add(c, x[0], x[1]); }},
       {"linear",

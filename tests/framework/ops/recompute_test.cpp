@@ -7,8 +7,10 @@
 #include "framework/node.h"
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/channels.h"
+#include "framework/ops/attention/attention.h"
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
+#include "framework/ops/normalization/layer_norm.h"
 #include "framework/ops/normalization/local_response_norm.h"
 #include "framework/ops/pooling/pool2d.h"
 #include "framework/ops/recurrent/lstm.h"
@@ -64,6 +66,7 @@ TEST(Recomputation, GivesTheBitsOfElementwiseOps) {
   expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return relu(c, t[0]); });
   expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return sigmoid(c, t[0]); });
   expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return tanh(c, t[0]); });
+  expect_same_bits([](Context& c, const std::vector<Tensor>& t) { return gelu(c, t[0]); });
   for (const AddScaledParams params :
        {AddScaledParams{}, AddScaledParams{.relu = true}, AddScaledParams{0.17f, true}}) {
     expect_same_bits([params](Context& context, const std::vector<Tensor>& t) {
@@ -113,14 +116,38 @@ Parameter noise(RecordedContext& run, const char* name, const Shape& shape, std:
   return make_parameter(run.context, {shape}, name, values.data());
 }
 
-void expect_same_outputs(RecordedContext& run, const std::vector<Tensor>& outputs) {
+// `made`: the outputs of the op that computes them again; 0: those of the op itself.
+void expect_same_outputs(RecordedContext& run, const std::vector<Tensor>& outputs,
+                         std::size_t made = 0) {
   for (const Tensor& output : outputs) {
     const auto step = output.edge().node->recompute_step(output.edge().output);
     ASSERT_NE(step, nullptr);
-    EXPECT_EQ(step->outputs, output.edge().node->output_specs.size());
+    EXPECT_EQ(step->outputs, made > 0 ? made : output.edge().node->output_specs.size());
     EXPECT_EQ(RecordedContext::values(recomputed(run.context, *step)),
               RecordedContext::values(output));
   }
+}
+
+TEST(Recomputation, GivesTheBitsOfLayerNormFromItsStatistics) {
+  for (const bool bias : {false, true}) {
+    RecordedContext run({.recompute = 1});
+    const Tensor x = noise(run, "x", {40, 500}, 1).value;
+    const Tensor weight = noise(run, "weight", Shape{500}, 2).value;
+    run.context.begin_step();
+    const Tensor y = layer_norm(run.context, x, weight,
+                                bias ? noise(run, "bias", Shape{500}, 3).value : Tensor());
+    expect_same_outputs(run, {y}, 1);
+    EXPECT_EQ(y.edge().node->recompute_step(0)->op->name(), "layer_norm_again");
+    run.context.end_step();
+  }
+}
+
+TEST(Recomputation, GivesTheBitsOfAttention) {
+  RecordedContext run = makes_again("attention", "qkv", 2);
+  const Tensor qkv = noise(run, "qkv", {2 * 70, 3 * 16}, 1).value;
+  run.context.begin_step();
+  expect_same_outputs(run, {attention(run.context, qkv, {.sequences = 2, .heads = 2})});
+  run.context.end_step();
 }
 
 TEST(Recomputation, GivesTheBitsOfEachOutputOfAnLstm) {

@@ -9,6 +9,7 @@
 
 #include "framework/apply.h"
 #include "framework/backward/backward_graph.h"
+#include "framework/ops/attention/attention.h"
 #include "framework/ops/connection/linear.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "memory/allocators/best_fit_pool.h"
@@ -92,6 +93,38 @@ TEST(ForeseenSeconds, OfALossInPanelsAreThoseOfItsOps) {
     const double apart = seconds_of_loss(mode, false);
     EXPECT_NEAR(seconds_of_loss(mode, true), apart, 0.03 * apart);
   }
+}
+
+// Returns the foreseen seconds of attention, and of its gradient, over 1,024 words.
+std::vector<double> seconds_of_attention(std::int64_t sequences) {
+  SimulatedDevice device;
+  BestFitPool pool(device);
+  Context context(pool, {.execute = false, .record_graph = true});
+  context.begin_step();
+  Tensor qkv = require_gradient(context, context.upload({{1024, 3 * 64}}, nullptr), "qkv");
+  const Tensor y = attention(context, std::move(qkv), {.sequences = sequences, .heads = 2});
+  const Parameter weight = make_parameter(context, {{8, 64}}, "W.weight", nullptr);
+  Tensor logits = linear(context, y, weight.value, {});
+  Tensor labels = context.upload({Shape{1024}, DType::kInt32}, nullptr);
+  backward(context, softmax_cross_entropy(context, std::move(logits), std::move(labels)));
+  const std::vector<double> seconds =
+      foreseen_seconds(context.recorded_step(), assumed_speed("cpu"));
+  std::vector<double> of_attention;
+  for (std::size_t op = 0; op < seconds.size(); ++op) {
+    const std::string& name = context.step_graph().ops[op].name;
+    if (name == kAttention || name == kAttentionGrad) of_attention.push_back(seconds[op]);
+  }
+  return of_attention;
+}
+
+// The bytes are equal; a word attends to 512.5 words on average, or to 32.5.
+TEST(ForeseenSeconds, OfAttentionCountProductsOfPairsOfWords) {
+  const std::vector<double> one = seconds_of_attention(1), many = seconds_of_attention(16);
+  ASSERT_EQ(one.size(), 2u);
+  const double pairs = 1024 * (512.5 - 32.5), products = 2 * 64 * pairs;
+  const double seconds = products / assumed_speed("cpu").flops;
+  EXPECT_NEAR(one[0] - many[0], 2 * seconds, 1e-3 * seconds);
+  EXPECT_NEAR(one[1] - many[1], 5 * seconds, 1e-3 * seconds);
 }
 
 }  // namespace
