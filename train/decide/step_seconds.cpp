@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "framework/ops/attention/attention.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
@@ -72,6 +73,13 @@ class OpModel {
           op.outputs, [&](ValueId output) { return shape(output).rank() == 2; });
       return static_cast<double>(1 + gradients) * positions(shape(op.inputs[0])) *
              static_cast<double>(shape(op.inputs[1]).elements());
+    }
+    // Two products of each pair of words, in backward five.
+    const bool forward = op.name == kAttention;
+    if (forward || op.name == kAttentionGrad) {
+      const Shape& logarithms = shape(forward ? op.outputs[1] : op.inputs[2]);
+      const double pairs = static_cast<double>(logarithms[1] + 1) / 2;
+      return (forward ? 2 : 5) * pairs * static_cast<double>(shape(op.inputs[0]).elements()) / 3;
     }
     // Backward also recomputes values of forward.
     const bool is_gradient = op.name.find("_grad") != std::string::npos;
