@@ -93,6 +93,13 @@ class Ranks : public testing::Test {
     return program;
   }
 
+  // At the same time.
+  void run_both(const Words& one, const Words& other) const {
+    Program first(one, folder_ / "output"), second(other, folder_ / "other output");
+    EXPECT_EQ(first.wait(), 0) << first.output();
+    EXPECT_EQ(second.wait(), 0) << second.output();
+  }
+
   std::string result(const std::string& run) const { return run_bits(folder_ / run); }
 
   // The process of a rank of a running program; waits until it is there.
@@ -159,8 +166,7 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
     one.insert(one.end(), {"--micro-batches", ranks});
     many.insert(many.end(), {"--ranks", ranks, "--bandwidth", "1MiB"});  // several sums
     const std::string name = std::to_string(++number);
-    run(train(name + "-one", one), 0);
-    run(train(name + "-many", many), 0);
+    run_both(train(name + "-one", one), train(name + "-many", many));
     EXPECT_EQ(result(name + "-one"), result(name + "-many"));
   }
 }
@@ -187,8 +193,7 @@ TEST_F(Ranks, ThatShareTheUpdatesMakeTheSameBitsWithLessState) {
     one.insert(one.end(), {"--micro-batches", ranks});
     many.insert(many.end(), {"--ranks", ranks, "--shard-optimizer"});
     const std::string name = std::to_string(++number);
-    run(train(name + "-one", one), 0);
-    run(train(name + "-many", many), 0);
+    run_both(train(name + "-one", one), train(name + "-many", many));
     EXPECT_EQ(result(name + "-one"), result(name + "-many"));
   }
 }
@@ -237,8 +242,7 @@ TEST_F(Ranks, ShareAnEvaluationWithoutChangingItsResult) {
   Words one = options, many = options;
   one.insert(one.end(), {"--micro-batches", "3"});
   many.insert(many.end(), {"--ranks", "3"});
-  run(train("one", one), 0);
-  run(train("many", many), 0);
+  run_both(train("one", one), train("many", many));
   const std::string evaluations = "evaluations.jsonl";
   EXPECT_EQ(read_process_file(folder_ / "one" / evaluations),
             read_process_file(folder_ / "many" / evaluations));
@@ -262,8 +266,7 @@ TEST_F(Ranks, MayShareTheUpdatesWhenARunGoesOn) {
   Words whole = options, parts = options;
   whole.insert(whole.end(), {"--steps", "9", "--micro-batches", "4"});
   parts.insert(parts.end(), {"--steps", "3", "--ranks", "4", "--shard-optimizer"});
-  run(train("whole", whole), 0);
-  run(train("parts", parts), 0);
+  run_both(train("whole", whole), train("parts", parts));
   const std::string folder = folder_ / "parts";
   const Words resume = {SKYLINE_PROGRAM, "train", "--resume", folder};
   Words two = resume, one = resume;
@@ -279,8 +282,7 @@ TEST_F(Ranks, FastSumsOfTwoAreSums) {
   Words one = options, many = options;
   one.insert(one.end(), {"--micro-batches", "2"});
   many.insert(many.end(), {"--ranks", "2", "--fast-sum"});
-  run(train("one", one), 0);
-  run(train("many", many), 0);
+  run_both(train("one", one), train("many", many));
   EXPECT_EQ(result("one"), result("many"));
 }
 
