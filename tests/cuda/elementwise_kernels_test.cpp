@@ -182,7 +182,8 @@ TEST(ElementwiseKernels, SgdMovesParameters) {
 }
 
 TEST(ElementwiseKernels, AdamMovesParameters) {
-  const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+  const AdamFunction function{
+      .rate = {.step = 0.1f}, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
   for (const std::int64_t count : kCounts) {
     for (const bool scaled : {false, true}) {
       KernelPair pair{.cpu =
@@ -205,10 +206,10 @@ TEST(ElementwiseKernels, AdamMovesParameters) {
 }
 
 TEST(ElementwiseKernels, AdamWMovesParametersAndLetsMatricesDecay) {
-  const AdamWFunction function{.rate = {.decay = 0.1f, .step = 0.5f, .root = 2},
-                               .beta1 = 0.9f,
-                               .beta2 = 0.999f,
-                               .epsilon = 1e-8f};
+  const AdamFunction function{.rate = {.step = 0.5f, .root = 2, .decay = 0.1f},
+                              .beta1 = 0.9f,
+                              .beta2 = 0.999f,
+                              .epsilon = 1e-8f};
   KernelPair pair{.cpu = nullptr, .cuda = nullptr, .tolerance = kSomeRoundings};
   std::vector<UpdateRange> ranges;
   for (const std::int64_t count : kCounts) {
@@ -216,10 +217,10 @@ TEST(ElementwiseKernels, AdamWMovesParametersAndLetsMatricesDecay) {
     for (std::uint64_t k = 0; k < 4; ++k) pair.inputs.push_back(random_operand(count, k, 0, 1));
     for (int k = 0; k < 3; ++k) pair.outputs.push_back({{count}});
   }
-  pair.cpu = [=] { return make_adamw_cpu({ranges, function}); };
-  pair.cuda = [=](CudaCompute& compute) { return make_adamw_cuda(compute, {ranges, function}); };
+  pair.cpu = [=] { return make_adam_cpu({ranges, function}); };
+  pair.cuda = [=](CudaCompute& compute) { return make_adam_cuda(compute, {ranges, function}); };
   expect_same("adamw", pair);
-  pair.run_value = RunValue(AdamWRate{.decay = 0.2f, .step = 0.25f, .root = 1});
+  pair.run_value = RunValue(AdamRate{.step = 0.25f, .root = 1, .decay = 0.2f});
   expect_same("adamw at another rate", pair);
 }
 
@@ -271,7 +272,8 @@ TEST(ElementwiseKernels, SgdMovesManyParametersInFewLaunches) {
 }
 
 TEST(ElementwiseKernels, AdamMovesManyParametersInFewLaunches) {
-  const AdamFunction function{.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+  const AdamFunction function{
+      .rate = {.step = 0.1f}, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
   const std::vector<UpdateRange> ranges = ranges_of_many();
   for (const bool scaled : {false, true}) {
     KernelPair pair{.cpu =

@@ -102,11 +102,20 @@ double bias_of(const char* op, float beta, std::int64_t step) {
   return 1 - std::pow(double{beta}, static_cast<double>(step));
 }
 
-// Returns alpha with the step's correction of both biases.
-float adam_rate(const AdamParams& params) {
-  const double correction = std::sqrt(bias_of("adam", params.beta2, params.step)) /
-                            bias_of("adam", params.beta1, params.step);
-  return static_cast<float>(params.alpha * correction);
+std::shared_ptr<const Op> adam_like(std::string_view name, const AdamParams& params, AdamRate rate,
+                                    std::size_t parameters, const RankOf& place) {
+  return std::make_shared<UpdateOp<AdamFunction>>(
+      UpdateRule<AdamFunction>{
+          .name = name,
+          .parameters = fmt::format("beta1={} beta2={} epsilon={}", params.beta1, params.beta2,
+                                    params.epsilon),
+          .state = {"first moment", "second moment"},
+          .function = {.rate = rate,
+                       .beta1 = params.beta1,
+                       .beta2 = params.beta2,
+                       .epsilon = params.epsilon},
+          .kernels = {make_adam_cpu, make_adam_cuda}},
+      parameters, place);
 }
 
 const Declaration<std::int64_t> kSumOfSquares = {
@@ -169,38 +178,20 @@ std::shared_ptr<const Op> sgd_momentum_op(SgdParams params, std::size_t paramete
 }
 
 std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters, const RankOf& place) {
-  return std::make_shared<UpdateOp<AdamFunction>>(
-      UpdateRule<AdamFunction>{
-          .name = "adam",
-          .parameters = fmt::format("beta1={} beta2={} epsilon={}", params.beta1, params.beta2,
-                                    params.epsilon),
-          .state = {"first moment", "second moment"},
-          .function = {.rate = adam_rate(params),
-                       .beta1 = params.beta1,
-                       .beta2 = params.beta2,
-                       .epsilon = params.epsilon},
-          .kernels = {make_adam_cpu, make_adam_cuda}},
-      parameters, place);
+  const double correction = std::sqrt(bias_of("adam", params.beta2, params.step)) /
+                            bias_of("adam", params.beta1, params.step);
+  return adam_like("adam", params, {.step = static_cast<float>(params.alpha * correction)},
+                   parameters, place);
 }
 
-std::shared_ptr<const Op> adamw_op(AdamWParams params, std::size_t parameters,
-                                   const RankOf& place) {
+std::shared_ptr<const Op> adamw_op(AdamParams params, std::size_t parameters, const RankOf& place) {
   const double first = bias_of("adamw", params.beta1, params.step);
   const double second = bias_of("adamw", params.beta2, params.step);
-  return std::make_shared<UpdateOp<AdamWFunction>>(
-      UpdateRule<AdamWFunction>{
-          .name = "adamw",
-          .parameters = fmt::format("beta1={} beta2={} epsilon={}", params.beta1, params.beta2,
-                                    params.epsilon),
-          .state = {"first moment", "second moment"},
-          .function = {.rate = {.decay = params.alpha * params.weight_decay,
-                                .step = static_cast<float>(params.alpha / first),
-                                .root = static_cast<float>(1 / std::sqrt(second))},
-                       .beta1 = params.beta1,
-                       .beta2 = params.beta2,
-                       .epsilon = params.epsilon},
-          .kernels = {make_adamw_cpu, make_adamw_cuda}},
-      parameters, place);
+  return adam_like("adamw", params,
+                   {.step = static_cast<float>(params.alpha / first),
+                    .root = static_cast<float>(1 / std::sqrt(second)),
+                    .decay = params.alpha * params.weight_decay},
+                   parameters, place);
 }
 
 std::shared_ptr<const Op> sum_of_squares_op() { return declared_op(kSumOfSquares); }

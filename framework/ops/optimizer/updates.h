@@ -44,7 +44,8 @@ struct AdamParams {
   float beta1 = 0.9f;
   float beta2 = 0.999f;
   float epsilon = 1e-8f;
-  std::int64_t step = 1;  // counts from 1
+  float weight_decay = 0;  // of AdamW alone
+  std::int64_t step = 1;   // counts from 1
 };
 
 // One step of Adam (Kingma and Ba 2015, algorithm 1 in the form at the end of section 2, as in
@@ -57,22 +58,13 @@ struct AdamParams {
 std::shared_ptr<const Op> adam_op(AdamParams params, std::size_t parameters = 1,
                                   const RankOf& place = {});
 
-struct AdamWParams {
-  float alpha = 1e-3f;
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float epsilon = 1e-8f;
-  float weight_decay = 1e-2f;
-  std::int64_t step = 1;  // counts from 1
-};
-
 // One step of AdamW (Loshchilov and Hutter 2019) in PyTorch's form: parameters of two dimensions or
 // more decay, biases and normalizations do not, and epsilon is added behind the correction of v.
 // Its state is Adam's:
 //   value -= alpha weight_decay value, before all else
 //   value -= alpha / (1 - beta1^step) * m / (sqrt(v / (1 - beta2^step)) + epsilon)
 // Throws std::invalid_argument if step is below 1.
-std::shared_ptr<const Op> adamw_op(AdamWParams params, std::size_t parameters = 1,
+std::shared_ptr<const Op> adamw_op(AdamParams params, std::size_t parameters = 1,
                                    const RankOf& place = {});
 
 // The sum of squares of a gradient, f32 [1], added in double precision in an order that does not

@@ -73,10 +73,6 @@ std::unique_ptr<Kernel> make_adam_cpu(const UpdateProblem<AdamFunction>& problem
   return make_update(problem);
 }
 
-std::unique_ptr<Kernel> make_adamw_cpu(const UpdateProblem<AdamWFunction>& problem) {
-  return make_update(problem);
-}
-
 std::unique_ptr<Kernel> make_sum_of_squares_cpu(const std::int64_t& elements) {
   return make_kernel([elements](const KernelArguments& arguments) {
     const auto* values = arguments.input<float>(0);

@@ -121,11 +121,6 @@ std::unique_ptr<Kernel> make_adam_cuda(CudaCompute& compute,
   return make_update(compute, problem);
 }
 
-std::unique_ptr<Kernel> make_adamw_cuda(CudaCompute& compute,
-                                        const UpdateProblem<AdamWFunction>& problem) {
-  return make_update(compute, problem);
-}
-
 std::unique_ptr<Kernel> make_sum_of_squares_cuda(CudaCompute& compute,
                                                  const std::int64_t& elements) {
   // 16 vectors a thread; as many blocks as a large card runs at once.

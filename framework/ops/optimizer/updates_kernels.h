@@ -49,30 +49,16 @@ struct SgdMomentumFunction {
   }
 };
 
+// What a step of Adam takes from its number and rate.
+struct AdamRate {
+  float step = 0;   // alpha, with a correction of the moments' biases
+  float root = 1;   // that of the second moment's root, where epsilon comes behind it
+  float decay = 0;  // of matrices: alpha weight_decay
+};
+
 struct AdamFunction {
   static constexpr std::size_t kParts = 2;  // first and second moment
-  float rate = 0;                           // alpha with the step's correction of both biases
-  float beta1 = 0;
-  float beta2 = 0;
-  float epsilon = 0;
-
-  SKYLINE_HOST_DEVICE void operator()(float& value, float gradient, float (&state)[kParts]) const {
-    state[0] = beta1 * state[0] + (1.0f - beta1) * gradient;
-    state[1] = beta2 * state[1] + (1.0f - beta2) * gradient * gradient;
-    value -= rate * state[0] / (std::sqrt(state[1]) + epsilon);
-  }
-};
-
-// What AdamW's step takes from its number and rate.
-struct AdamWRate {
-  float decay = 0;  // alpha weight_decay
-  float step = 0;   // alpha / (1 - beta1^step)
-  float root = 0;   // 1 / sqrt(1 - beta2^step)
-};
-
-struct AdamWFunction {
-  static constexpr std::size_t kParts = 2;  // first and second moment
-  AdamWRate rate;
+  AdamRate rate;
   float beta1 = 0;
   float beta2 = 0;
   float epsilon = 0;
@@ -124,8 +110,6 @@ CpuMaker<UpdateProblem<SgdMomentumFunction>> make_sgd_momentum_cpu;
 CUDA_ONLY CudaMaker<UpdateProblem<SgdMomentumFunction>> make_sgd_momentum_cuda;
 CpuMaker<UpdateProblem<AdamFunction>> make_adam_cpu;
 CUDA_ONLY CudaMaker<UpdateProblem<AdamFunction>> make_adam_cuda;
-CpuMaker<UpdateProblem<AdamWFunction>> make_adamw_cpu;
-CUDA_ONLY CudaMaker<UpdateProblem<AdamWFunction>> make_adamw_cuda;
 
 // Input f32 of so many elements; output f32 [1].
 CpuMaker<std::int64_t> make_sum_of_squares_cpu;

@@ -27,7 +27,7 @@ inline void adam(HostTensor& value, HostTensor& first, HostTensor& second,
 // Loshchilov and Hutter 2019 as in PyTorch: epsilon is added behind the correction of the second
 // moment. The parameter decays by `decay` times the rate.
 inline void adamw(HostTensor& value, HostTensor& first, HostTensor& second,
-                  const HostTensor& gradient, const AdamWParams& params, double decay,
+                  const HostTensor& gradient, const AdamParams& params, double decay,
                   double scale = 1) {
   const auto step = static_cast<double>(params.step);
   const double beta1 = double{params.beta1}, beta2 = double{params.beta2};
