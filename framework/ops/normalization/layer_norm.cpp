@@ -14,28 +14,19 @@ namespace {
 struct LayerNormParams {
   float epsilon;
   bool bias;
-  bool again = false;
 };
-
-std::string params_text(const LayerNormParams& params) {
-  return fmt::format("epsilon={} bias={}", params.epsilon, params.bias);
-}
 
 TensorSpec row_spec(const LayerNormProblem& problem) { return {Shape{problem.rows}}; }
 TensorSpec channel_spec(const LayerNormProblem& problem) { return {Shape{problem.channels}}; }
 TensorSpec x_spec(const LayerNormProblem& problem) { return {{problem.rows, problem.channels}}; }
 
 LayerNormProblem problem_of(const LayerNormParams& params, std::span<const TensorSpec> inputs) {
-  const std::size_t own = params.bias ? 3 : 2;
-  require_inputs("layer_norm", inputs.size(), params.again ? own + 2 : own);
+  require_inputs("layer_norm", inputs.size(), params.bias ? 3 : 2);
   require_float("layer_norm", "x", inputs[0], 2);
   const Shape& x = inputs[0].shape;
-  const LayerNormProblem problem{x[0], x[1], params.epsilon, params.bias, params.again};
+  const LayerNormProblem problem{x[0], x[1], params.epsilon, params.bias};
   require_spec("layer_norm", "weight", inputs[1], channel_spec(problem));
   if (params.bias) require_spec("layer_norm", "bias", inputs[2], channel_spec(problem));
-  for (const TensorSpec& of_rows : inputs.subspan(own)) {
-    require_spec("layer_norm", "statistics", of_rows, row_spec(problem));
-  }
   return problem;
 }
 
@@ -64,25 +55,12 @@ std::vector<GradientCall> gradients_of(const LayerNormProblem& problem, const st
        .gradient_of = std::move(gradient_of)}};
 }
 
-const Declaration<LayerNormProblem, LayerNormParams> kAgain = {
-    .name = "layer_norm_again",
-    .parameters = params_text,
-    .problem = problem_of,
-    .outputs = [](const LayerNormProblem& problem) { return activations({x_spec(problem)}); },
-    .kernels = {make_layer_norm_cpu, make_layer_norm_cuda}};
-
-// Two of the three passes over x and y.
-std::vector<Recomputation> recomputations_of(const LayerNormProblem& problem) {
-  Recomputation again = Recomputation::from_inputs(problem.bias ? 3 : 2);
-  again.op = declared_op(kAgain, {problem.epsilon, problem.bias, true});
-  again.sources.insert(again.sources.end(), {GradientSource::output(1), GradientSource::output(2)});
-  again.share = 2.0 / 3;
-  return {std::move(again)};
-}
-
 const Declaration<LayerNormProblem, LayerNormParams> kLayerNorm = {
     .name = "layer_norm",
-    .parameters = params_text,
+    .parameters =
+        [](const LayerNormParams& params) {
+          return fmt::format("epsilon={} bias={}", params.epsilon, params.bias);
+        },
     .problem = problem_of,
     .outputs =
         [](const LayerNormProblem& problem) {
@@ -90,7 +68,10 @@ const Declaration<LayerNormProblem, LayerNormParams> kLayerNorm = {
         },
     .kernels = {make_layer_norm_cpu, make_layer_norm_cuda},
     .gradient = gradients_of,
-    .recomputations = recomputations_of,
+    .recomputations =
+        [](const LayerNormProblem& problem) {
+          return std::vector{Recomputation::from_inputs(problem.bias ? 3 : 2)};
+        },
     .in_place = {{.input = 0, .output = 0}}};
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace skyline {
 //   returns  [R, C]
 //
 // Retains x, weight, and 1/sqrt(variance + epsilon) and the mean of each row. The result can be
-// computed again from these and the bias in one pass. Backward writes grad_x over grad_output; it
+// recomputed from the inputs in one pass over memory. Backward writes grad_x over grad_output; it
 // adds the gradients of weight and bias up in panels of 128 rows, so bits depend on no number of
 // threads. Its workspace: 2 C floats a panel. In inference the result may go over x. Throws
 // ShapeError on a wrong rank or unequal extents.

@@ -16,26 +16,20 @@ bool parallel(const LayerNormProblem& problem) {
 void normalize_rows(const LayerNormProblem& problem, const KernelArguments& arguments) {
   const Index channels = problem.channels;
   const auto* const weight = arguments.input<float>(1);
-  const std::size_t given = problem.bias ? 3 : 2;  // the place of statistics among the inputs
+  const auto* const bias = problem.bias ? arguments.input<float>(2) : nullptr;
   for_each_index(problem.rows, parallel(problem), [&](Index row) {
     const float* const x = arguments.input<float>(0) + row * channels;
     float* const y = arguments.output<float>(0) + row * channels;
-    float mean = 0, scale = 0;
-    if (problem.again) {
-      mean = arguments.input<float>(given)[row];
-      scale = arguments.input<float>(given + 1)[row];
-    } else {
-      const auto count = static_cast<float>(channels);
+    const auto count = static_cast<float>(channels);
+    float mean = 0, variance = 0;
 #pragma omp simd reduction(+ : mean)
-      for (Index c = 0; c < channels; ++c) mean += x[c];
-      mean /= count;
-#pragma omp simd reduction(+ : scale)
-      for (Index c = 0; c < channels; ++c) scale += (x[c] - mean) * (x[c] - mean);
-      scale = 1.0f / std::sqrt(scale / count + problem.epsilon);
-      arguments.output<float>(1)[row] = mean;
-      arguments.output<float>(2)[row] = scale;
-    }
-    const float* const bias = problem.bias ? arguments.input<float>(2) : nullptr;
+    for (Index c = 0; c < channels; ++c) mean += x[c];
+    mean /= count;
+#pragma omp simd reduction(+ : variance)
+    for (Index c = 0; c < channels; ++c) variance += (x[c] - mean) * (x[c] - mean);
+    const float scale = 1.0f / std::sqrt(variance / count + problem.epsilon);
+    arguments.output<float>(1)[row] = mean;
+    arguments.output<float>(2)[row] = scale;
     if (bias == nullptr) {
 #pragma omp simd
       for (Index c = 0; c < channels; ++c) y[c] = (x[c] - mean) * scale * weight[c];

@@ -6,7 +6,7 @@
 namespace skyline {
 namespace {
 
-// A row's statistics and operands; the block's row is blockIdx.x.
+// The row of a block, which is blockIdx.x.
 struct Row {
   std::int64_t begin, channels;
   __device__ Row(const LayerNormProblem& problem)
@@ -28,26 +28,19 @@ struct Given {
   const float *mean, *scale;  // of each row
 };
 
-// `given` is null where the statistics are to be computed.
 __global__ void __launch_bounds__(kThreads)
     normalize_kernel(LayerNormProblem problem, const float* x, const float* weight,
-                     const float* bias, Given given, float* y, float* means, float* scales) {
+                     const float* bias, float* y, float* means, float* scales) {
   const Row row(problem);
-  float mean, scale;
-  if (given.mean != nullptr) {
-    mean = given.mean[blockIdx.x];
-    scale = given.scale[blockIdx.x];
-  } else {
-    mean = row.mean([&](std::int64_t c) { return x[row.begin + c]; });
-    const float variance = row.mean([&](std::int64_t c) {
-      const float away = x[row.begin + c] - mean;
-      return away * away;
-    });
-    scale = 1.0f / std::sqrt(variance + problem.epsilon);
-    if (threadIdx.x == 0) {
-      means[blockIdx.x] = mean;
-      scales[blockIdx.x] = scale;
-    }
+  const float mean = row.mean([&](std::int64_t c) { return x[row.begin + c]; });
+  const float variance = row.mean([&](std::int64_t c) {
+    const float away = x[row.begin + c] - mean;
+    return away * away;
+  });
+  const float scale = 1.0f / std::sqrt(variance + problem.epsilon);
+  if (threadIdx.x == 0) {
+    means[blockIdx.x] = mean;
+    scales[blockIdx.x] = scale;
   }
   row.for_each([&](std::int64_t c) {
     const float value = (x[row.begin + c] - mean) * scale * weight[c];
@@ -108,14 +101,10 @@ struct AddPanels {
 std::unique_ptr<Kernel> make_layer_norm_cuda(CudaCompute& compute,
                                              const LayerNormProblem& problem) {
   return make_kernel([&compute, problem](const KernelArguments& arguments) {
-    const std::size_t own = problem.bias ? 3 : 2;
-    const bool again = problem.again;
     launch(compute, static_cast<unsigned>(problem.rows), kThreads, normalize_kernel, problem,
            arguments.input<float>(0), arguments.input<float>(1),
-           problem.bias ? arguments.input<float>(2) : nullptr,
-           again ? Given{arguments.input<float>(own), arguments.input<float>(own + 1)} : Given{},
-           arguments.output<float>(0), again ? nullptr : arguments.output<float>(1),
-           again ? nullptr : arguments.output<float>(2));
+           problem.bias ? arguments.input<float>(2) : nullptr, arguments.output<float>(0),
+           arguments.output<float>(1), arguments.output<float>(2));
   });
 }
 

@@ -11,7 +11,6 @@ struct LayerNormProblem {
   std::int64_t channels = 0;
   float epsilon = 0;
   bool bias = false;
-  bool again = false;  // with the statistics given
 
   // Rows whose gradients of weight and bias are added before those of others.
   static constexpr std::int64_t kPanelRows = 128;
@@ -19,7 +18,7 @@ struct LayerNormProblem {
 };
 
 // Inputs x, weight and, with bias, bias; outputs y, which may be x, mean and 1/deviation of each
-// row. Again: the latter two are inputs, after all others.
+// row.
 CpuMaker<LayerNormProblem> make_layer_norm_cpu;
 CUDA_ONLY CudaMaker<LayerNormProblem> make_layer_norm_cuda;
 
