@@ -233,9 +233,9 @@ TEST(RowKernels, AddsRowsOfWordsAndPlaces) {
 }
 
 TEST(RowKernels, LayerNormIsThatOfTheCpu) {
-  for (const Shape& x : {Shape{1, 1}, Shape{3, 5}, Shape{130, 70}, Shape{4, 600}}) {
+  for (const Shape& x : {Shape{1, 3}, Shape{3, 5}, Shape{130, 70}, Shape{4, 600}}) {
     for (const bool bias : {false, true}) {
-      LayerNormProblem problem{x[0], x[1], 1e-5f, bias};
+      const LayerNormProblem problem{x[0], x[1], 1e-5f, bias};
       const std::int64_t rows = x[0], channels = x[1];
       KernelPair forward{
           .cpu = [=] { return make_layer_norm_cpu(problem); },
@@ -257,14 +257,6 @@ TEST(RowKernels, LayerNormIsThatOfTheCpu) {
           .tolerance = 2e-6};
       if (bias) backward.outputs.push_back({{channels}});
       expect_same("layer_norm_grad " + x.str(), backward);
-      problem.again = true;
-      KernelPair again = forward;
-      again.cpu = [=] { return make_layer_norm_cpu(problem); };
-      again.cuda = [=](CudaCompute& compute) { return make_layer_norm_cuda(compute, problem); };
-      again.inputs.insert(again.inputs.end(), {outputs[1], outputs[2]});
-      again.outputs.resize(1);
-      expect_same("layer_norm_again " + x.str(), again);
-      EXPECT_EQ(run_on_emulation(again)[0], outputs[0]);
     }
   }
 }

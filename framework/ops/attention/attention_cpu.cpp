@@ -58,7 +58,8 @@ class HeadsKernel : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     const Index heads = problem_.sequences * problem_.heads;
-    const bool parallel = heads * problem_.words * problem_.size >= kSerialTranscendental / 4;
+    const Index products = heads * problem_.words * problem_.words * problem_.size;
+    const bool parallel = products >= 8 * kSerialArithmetic;
     for_each_index(shares_, parallel, [&](Index share) {
       auto* const workspace = reinterpret_cast<float*>(
           arguments.workspace + static_cast<std::size_t>(share) * share_bytes());
@@ -72,20 +73,13 @@ class HeadsKernel : public Kernel {
   virtual Index share_floats() const = 0;
   virtual void run_head(const KernelArguments& arguments, Index head, float* workspace) const = 0;
 
-  // Part 0 is q, 1 k, 2 v.
+  // The head's part of a matrix with so many times C columns: 0 is q or y, 1 k, 2 v.
   template <typename Float>
-  HeadRows<Float> part_of(Float* qkv, Index head, Index part) const {
-    const Index row = 3 * problem_.channels();
-    return {qkv + head / problem_.heads * problem_.words * row + part * problem_.channels() +
+  HeadRows<Float> rows_of(Float* matrix, Index head, Index columns, Index part = 0) const {
+    const Index channels = problem_.channels(), row = columns * channels;
+    return {matrix + head / problem_.heads * problem_.words * row + part * channels +
                 head % problem_.heads * problem_.size,
             row};
-  }
-  template <typename Float>
-  HeadRows<Float> rows_of(Float* y, Index head) const {
-    const Index row = problem_.channels();
-    return {
-        y + head / problem_.heads * problem_.words * row + head % problem_.heads * problem_.size,
-        row};
   }
 
   // scores [rows, kTile] = left [rows, size] right [size, kTile], panel by panel, for the rows that
@@ -161,9 +155,9 @@ class AttentionCpu final : public HeadsKernel {
 
   void run_head(const KernelArguments& arguments, Index head, float* workspace) const override {
     const auto* qkv = arguments.input<float>(0);
-    const HeadRows<const float> q = part_of(qkv, head, 0), k = part_of(qkv, head, 1),
-                                v = part_of(qkv, head, 2);
-    const HeadRows<float> y = rows_of(arguments.output<float>(0), head);
+    const HeadRows<const float> q = rows_of(qkv, head, 3, 0), k = rows_of(qkv, head, 3, 1),
+                                v = rows_of(qkv, head, 3, 2);
+    const HeadRows<float> y = rows_of(arguments.output<float>(0), head, 1);
     float* const logarithms = arguments.output<float>(1) + head * problem_.words;
     float* const scores = workspace;
     float* const queries = scores + kTile * kTile;
@@ -255,10 +249,10 @@ class AttentionGradCpu final : public HeadsKernel {
     const Index words = problem_.words, size = problem_.size;
     const auto* qkv = arguments.input<float>(0);
     auto* const grad_qkv = arguments.output<float>(0);
-    const HeadRows<const float> q = part_of(qkv, head, 0), k = part_of(qkv, head, 1),
-                                v = part_of(qkv, head, 2),
-                                y = rows_of(arguments.input<float>(1), head),
-                                grad_y = rows_of(arguments.input<float>(3), head);
+    const HeadRows<const float> q = rows_of(qkv, head, 3, 0), k = rows_of(qkv, head, 3, 1),
+                                v = rows_of(qkv, head, 3, 2),
+                                y = rows_of(arguments.input<float>(1), head, 1),
+                                grad_y = rows_of(arguments.input<float>(3), head, 1);
     const float* const logarithms = arguments.input<float>(2) + head * words;
     const auto take = [&workspace](Index floats) {
       return std::exchange(workspace, workspace + floats);
@@ -299,10 +293,10 @@ class AttentionGradCpu final : public HeadsKernel {
         multiply_rows({grad_scores, kTile, 1}, diagonal ? Columns::kUpToRow : Columns::kAll, keys,
                       rows, count, key > 0, grad_q + query * width_);
       }
-      write(grad_k, count, problem_.scale(), part_of(grad_qkv, head, 1)[key]);
-      write(grad_v, count, 1, part_of(grad_qkv, head, 2)[key]);
+      write(grad_k, count, problem_.scale(), rows_of(grad_qkv, head, 3, 1)[key]);
+      write(grad_v, count, 1, rows_of(grad_qkv, head, 3, 2)[key]);
     }
-    write(grad_q, words, problem_.scale(), part_of(grad_qkv, head, 0)[0]);
+    write(grad_q, words, problem_.scale(), rows_of(grad_qkv, head, 3, 0)[0]);
   }
 
   // Turns a query's scores into probabilities, and the gradients of those into the scores'. Those

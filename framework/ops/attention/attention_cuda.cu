@@ -6,230 +6,161 @@
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/reduce_cuda.h"
 
-// A block computes a tile of 32 queries, or keys, of one head. A warp takes every eighth row of a
-// tile, a thread one column. Sums over channels, keys and queries go in ascending order.
+// A warp computes some neighbouring words of one head and reads the other words one after the
+// other, in ascending order. A lane has every 32nd channel. Sums over lanes are butterflies, which
+// give all lanes the same bits.
 
 namespace skyline {
 namespace {
 
-constexpr int kTile = kWarp, kWarps = 8, kRows = kTile / kWarps;
+constexpr int kWords = 4;       // of a warp
+constexpr unsigned kWarps = 8;  // of a block
 
-struct Tile {
-  float at[kTile][kTile + 1];  // one more, so that neither rows nor columns meet in a bank
+// The lane's channels of a word's q, k, v or y.
+template <int kChunks>
+struct Word {
+  float at[kChunks] = {};
+
+  __device__ float dot(const Word& other) const {
+    float sum = 0;
+    for (int c = 0; c < kChunks; ++c) sum += at[c] * other.at[c];
+    return reduce_warp<Adding<float>>(sum);
+  }
+  __device__ void add(float factor, const Word& other) {
+    for (int c = 0; c < kChunks; ++c) at[c] += factor * other.at[c];
+  }
 };
 
-// Rows of a head's q, k, v or y.
-struct HeadRows {
-  const float* at;
-  std::int64_t row;  // floats from one word to the next
-};
-
-// What a kernel reads. The block's head is blockIdx.y.
+// What kernels read. The block's head is blockIdx.y.
 struct Heads {
   AttentionProblem problem;
   const float *qkv, *y, *logarithms, *grad_y;
 
-  __device__ std::int64_t first_word() const { return blockIdx.y / problem.heads * problem.words; }
+  __device__ std::int64_t first_of_warp() const {
+    return (static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.y) * kWords;
+  }
+  // The place of a word's part in qkv (0 is q, 1 k, 2 v), in y and among the logarithms.
+  __device__ std::int64_t place(std::int64_t word, int part) const {
+    return row(word) * 3 * problem.channels() + part * problem.channels() + channel();
+  }
+  __device__ std::int64_t place(std::int64_t word) const {
+    return row(word) * problem.channels() + channel();
+  }
+  __device__ std::int64_t number(std::int64_t word) const {
+    return blockIdx.y * problem.words + word;
+  }
+  // Loads a word from its place; channels that it does not have, and words that there are none of,
+  // are 0.
+  template <int kChunks>
+  __device__ Word<kChunks> load(std::int64_t word, const float* from) const {
+    Word<kChunks> loaded;
+    for (int c = 0; c < kChunks; ++c) {
+      const std::int64_t channel = c * kWarp + threadIdx.x;
+      if (word < problem.words && channel < problem.size) loaded.at[c] = from[channel];
+    }
+    return loaded;
+  }
+  template <int kChunks>
+  __device__ void store(float* to, float scale, const Word<kChunks>& word) const {
+    for (int c = 0; c < kChunks; ++c) {
+      const std::int64_t channel = c * kWarp + threadIdx.x;
+      if (channel < problem.size) to[channel] = word.at[c] * scale;
+    }
+  }
+
+ private:
+  __device__ std::int64_t row(std::int64_t word) const {
+    return blockIdx.y / problem.heads * problem.words + word;
+  }
   __device__ std::int64_t channel() const { return blockIdx.y % problem.heads * problem.size; }
-  // Part 0 is q, 1 k, 2 v.
-  __device__ std::int64_t part(int part) const {
-    return first_word() * 3 * problem.channels() + part * problem.channels() + channel();
-  }
-  __device__ HeadRows rows_of_part(int number) const {
-    return {qkv + part(number), 3 * problem.channels()};
-  }
-  // The head's place in y.
-  __device__ std::int64_t place() const { return first_word() * problem.channels() + channel(); }
-  __device__ HeadRows rows_of(const float* matrix) const {
-    return {matrix + place(), problem.channels()};
-  }
-};
-
-// Loads kTile words from `word` on and kTile channels from `channel` on; 0 where there are none.
-__device__ void load(const Heads& heads, const HeadRows& rows, std::int64_t word,
-                     std::int64_t channel, Tile& tile) {
-  const std::int64_t column = channel + threadIdx.x;
-  for (unsigned r = threadIdx.y; r < kTile; r += kWarps) {
-    const bool inside = word + r < heads.problem.words && column < heads.problem.size;
-    tile.at[r][threadIdx.x] = inside ? rows.at[(word + r) * rows.row + column] : 0.0f;
-  }
-}
-
-// Returns, for the thread's column and each of its rows, the products of words of `left` and
-// `right`. `a` and `b` are scratch.
-struct Products {
-  float at[kRows];
-};
-__device__ Products multiply(const Heads& heads, const HeadRows& left, std::int64_t left_word,
-                             const HeadRows& right, std::int64_t right_word, Tile& a, Tile& b) {
-  Products products = {};
-  for (std::int64_t channel = 0; channel < heads.problem.size; channel += kTile) {
-    __syncthreads();  // the last values have been read
-    load(heads, left, left_word, channel, a);
-    load(heads, right, right_word, channel, b);
-    __syncthreads();
-    for (int c = 0; c < kTile; ++c) {
-      for (int r = 0; r < kRows; ++r) {
-        products.at[r] += a.at[threadIdx.y + r * kWarps][c] * b.at[threadIdx.x][c];
-      }
-    }
-  }
-  return products;
-}
-
-// Sums for some rows of a tile and one channel of each kTile.
-template <int kChunks>
-struct Sums {
-  float at[kRows][kChunks] = {};
-
-  // Adds the products of a tile of weights, or of its transpose, and kTile words of `right`.
-  template <bool kTransposed>
-  __device__ void add(const Heads& heads, const Tile& weights, const HeadRows& right,
-                      std::int64_t word, Tile& scratch) {
-#pragma unroll
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      __syncthreads();
-      load(heads, right, word, chunk * kTile, scratch);
-      __syncthreads();
-      for (int k = 0; k < kTile; ++k) {
-        const float value = scratch.at[k][threadIdx.x];
-        for (int r = 0; r < kRows; ++r) {
-          const unsigned row = threadIdx.y + r * kWarps;
-          at[r][chunk] += (kTransposed ? weights.at[k][row] : weights.at[row][k]) * value;
-        }
-      }
-    }
-  }
-
-  // Writes sums times scale_of(row) to rows of `to`, `stride` floats apart.
-  template <typename ScaleOf>
-  __device__ void write(const Heads& heads, std::int64_t word, std::int64_t stride, float* to,
-                        const ScaleOf& scale_of) const {
-#pragma unroll
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      const std::int64_t column = chunk * kTile + threadIdx.x;
-      for (int r = 0; r < kRows; ++r) {
-        const std::int64_t row = word + threadIdx.y + r * kWarps;
-        if (row < heads.problem.words && column < heads.problem.size) {
-          to[row * stride + column] = at[r][chunk] * scale_of(r);
-        }
-      }
-    }
-  }
-};
-
-struct Largest {
-  using Value = float;
-  static __device__ float other(float value, int lanes) {
-    return __shfl_xor_sync(kAllLanes, value, lanes);
-  }
-  static __device__ float combine(float a, float b) { return a > b ? a : b; }
 };
 
 template <int kChunks>
-__global__ void __launch_bounds__(kTile* kWarps)
+__global__ void __launch_bounds__(kWarp* kWarps)
     attention_kernel(Heads heads, float scale, float* y, float* logarithms) {
-  __shared__ Tile a, b, scores;
-  const HeadRows q = heads.rows_of_part(0), k = heads.rows_of_part(1), v = heads.rows_of_part(2);
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  Sums<kChunks> sums;
-  float largest[kRows], total[kRows];
-  for (int r = 0; r < kRows; ++r) {
+  const std::int64_t first = heads.first_of_warp(), words = heads.problem.words;
+  Word<kChunks> q[kWords], sums[kWords];
+  float largest[kWords], total[kWords] = {};
+  for (int r = 0; r < kWords; ++r) {
+    q[r] = heads.load<kChunks>(first + r, heads.qkv + heads.place(first + r, 0));
     largest[r] = -std::numeric_limits<float>::infinity();
-    total[r] = 0;
   }
-  for (std::int64_t key = 0; key <= first; key += kTile) {
-    const Products products = multiply(heads, q, first, k, key, a, b);
-    for (int r = 0; r < kRows; ++r) {
-      const unsigned row = threadIdx.y + r * kWarps;
-      const bool sees = key + threadIdx.x <= first + row;
-      const float score = sees ? products.at[r] * scale : -std::numeric_limits<float>::infinity();
-      const float now = Largest::combine(largest[r], reduce_warp<Largest>(score));
+  for (std::int64_t key = 0; key < words && key < first + kWords; ++key) {
+    const auto k = heads.load<kChunks>(key, heads.qkv + heads.place(key, 1));
+    const auto v = heads.load<kChunks>(key, heads.qkv + heads.place(key, 2));
+    for (int r = 0; r < kWords; ++r) {
+      if (key > first + r) continue;
+      const float score = q[r].dot(k) * scale;
+      const float now = score > largest[r] ? score : largest[r];
       const float factor = exponential(largest[r] - now), power = exponential(score - now);
-      scores.at[row][threadIdx.x] = power;
-      total[r] = total[r] * factor + reduce_warp<Adding<float>>(power);
+      total[r] = total[r] * factor + power;
+      for (float& sum : sums[r].at) sum *= factor;
+      sums[r].add(power, v);
       largest[r] = now;
-      for (float& sum : sums.at[r]) sum *= factor;
     }
-    sums.template add<false>(heads, scores, v, key, b);
   }
-  sums.write(heads, first, heads.problem.channels(), y + heads.place(),
-             [&](int r) { return 1.0f / total[r]; });
-  for (int r = 0; r < kRows; ++r) {
-    const std::int64_t row = first + threadIdx.y + r * kWarps;
-    if (threadIdx.x == 0 && row < heads.problem.words) {
-      logarithms[blockIdx.y * heads.problem.words + row] = largest[r] + std::log(total[r]);
+  for (int r = 0; r < kWords && first + r < words; ++r) {
+    heads.store(y + heads.place(first + r), 1.0f / total[r], sums[r]);
+    if (threadIdx.x == 0) {
+      logarithms[heads.number(first + r)] = largest[r] + std::log(total[r]);
     }
   }
 }
 
-// The product of y and grad_y in each word, a warp a word.
-__global__ void dots_kernel(Heads heads, float* dots) {
-  const std::int64_t word = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  const HeadRows y = heads.rows_of(heads.y), grad_y = heads.rows_of(heads.grad_y);
-  float dot = 0;
-  for (std::int64_t c = threadIdx.x; word < heads.problem.words && c < heads.problem.size;
-       c += kWarp) {
-    dot += y.at[word * y.row + c] * grad_y.at[word * y.row + c];
-  }
-  dot = reduce_warp<Adding<float>>(dot);
-  if (threadIdx.x == 0 && word < heads.problem.words) {
-    dots[blockIdx.y * heads.problem.words + word] = dot;
-  }
-}
-
-// Writes probabilities and the gradients of scores of queries and keys; 0 for later keys and for
-// words that there are none of.
-__device__ void write_tiles(const Heads& heads, const float* dots, float scale, std::int64_t query,
-                            std::int64_t key, Tile& a, Tile& b, Tile& probabilities,
-                            Tile& gradients) {
-  const Products scores =
-      multiply(heads, heads.rows_of_part(0), query, heads.rows_of_part(1), key, a, b);
-  const Products grads =
-      multiply(heads, heads.rows_of(heads.grad_y), query, heads.rows_of_part(2), key, a, b);
-  for (int r = 0; r < kRows; ++r) {
-    const unsigned row = threadIdx.y + r * kWarps;
-    float probability = 0, gradient = 0;
-    if (query + row < heads.problem.words && key + threadIdx.x <= query + row) {
-      const std::int64_t at = blockIdx.y * heads.problem.words + query + row;
-      probability = exponential(scores.at[r] * scale - heads.logarithms[at]);
-      gradient = probability * (grads.at[r] - dots[at]);
-    }
-    probabilities.at[row][threadIdx.x] = probability;
-    gradients.at[row][threadIdx.x] = gradient;
-  }
-}
-
-// Writes the gradients of a tile of queries to [B T, C].
+// Writes the gradients of q [B T, C], and each word's product of y and grad_y.
 template <int kChunks>
-__global__ void __launch_bounds__(kTile* kWarps)
-    grad_queries_kernel(Heads heads, const float* dots, float scale, float* grad_q) {
-  __shared__ Tile a, b, probabilities, gradients;
-  const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  Sums<kChunks> sums;
-  for (std::int64_t key = 0; key <= query; key += kTile) {
-    write_tiles(heads, dots, scale, query, key, a, b, probabilities, gradients);
-    sums.template add<false>(heads, gradients, heads.rows_of_part(1), key, b);
+__global__ void __launch_bounds__(kWarp* kWarps)
+    grad_queries_kernel(Heads heads, float* dots, float scale, float* grad_q) {
+  const std::int64_t first = heads.first_of_warp(), words = heads.problem.words;
+  Word<kChunks> q[kWords], grad_y[kWords], sums[kWords];
+  float dot[kWords];
+  for (int r = 0; r < kWords; ++r) {
+    const std::int64_t word = first + r;
+    q[r] = heads.load<kChunks>(word, heads.qkv + heads.place(word, 0));
+    grad_y[r] = heads.load<kChunks>(word, heads.grad_y + heads.place(word));
+    dot[r] = grad_y[r].dot(heads.load<kChunks>(word, heads.y + heads.place(word)));
   }
-  sums.write(heads, query, heads.problem.channels(), grad_q + heads.place(),
-             [scale](int) { return scale; });
+  for (std::int64_t key = 0; key < words && key < first + kWords; ++key) {
+    const auto k = heads.load<kChunks>(key, heads.qkv + heads.place(key, 1));
+    const auto v = heads.load<kChunks>(key, heads.qkv + heads.place(key, 2));
+    for (int r = 0; r < kWords && first + r < words; ++r) {
+      if (key > first + r) continue;
+      const float score = q[r].dot(k) * scale;
+      const float probability = exponential(score - heads.logarithms[heads.number(first + r)]);
+      sums[r].add(probability * (grad_y[r].dot(v) - dot[r]), k);
+    }
+  }
+  for (int r = 0; r < kWords && first + r < words; ++r) {
+    heads.store(grad_q + heads.place(first + r), scale, sums[r]);
+    if (threadIdx.x == 0) dots[heads.number(first + r)] = dot[r];
+  }
 }
 
-// Writes the gradients of a tile of keys and values, which no other block reads.
+// Writes the gradients of k and v over them, if need be: no other warp reads these words of them.
 template <int kChunks>
-__global__ void __launch_bounds__(kTile* kWarps)
+__global__ void __launch_bounds__(kWarp* kWarps)
     grad_keys_kernel(Heads heads, const float* dots, float scale, float* grad_qkv) {
-  __shared__ Tile a, b, probabilities, gradients;
-  const std::int64_t key = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  Sums<kChunks> of_keys, of_values;
-  for (std::int64_t query = key; query < heads.problem.words; query += kTile) {
-    write_tiles(heads, dots, scale, query, key, a, b, probabilities, gradients);
-    of_keys.template add<true>(heads, gradients, heads.rows_of_part(0), query, b);
-    of_values.template add<true>(heads, probabilities, heads.rows_of(heads.grad_y), query, b);
+  const std::int64_t first = heads.first_of_warp(), words = heads.problem.words;
+  Word<kChunks> k[kWords], v[kWords], of_keys[kWords], of_values[kWords];
+  for (int r = 0; r < kWords; ++r) {
+    k[r] = heads.load<kChunks>(first + r, heads.qkv + heads.place(first + r, 1));
+    v[r] = heads.load<kChunks>(first + r, heads.qkv + heads.place(first + r, 2));
   }
-  const std::int64_t stride = 3 * heads.problem.channels();
-  of_keys.write(heads, key, stride, grad_qkv + heads.part(1), [scale](int) { return scale; });
-  of_values.write(heads, key, stride, grad_qkv + heads.part(2), [](int) { return 1.0f; });
+  for (std::int64_t query = first; query < words; ++query) {
+    const auto q = heads.load<kChunks>(query, heads.qkv + heads.place(query, 0));
+    const auto grad_y = heads.load<kChunks>(query, heads.grad_y + heads.place(query));
+    const float logarithm = heads.logarithms[heads.number(query)];
+    const float dot = dots[heads.number(query)];
+    for (int r = 0; r < kWords && first + r <= query; ++r) {
+      const float probability = exponential(q.dot(k[r]) * scale - logarithm);
+      of_keys[r].add(probability * (grad_y.dot(v[r]) - dot), q);
+      of_values[r].add(probability, grad_y);
+    }
+  }
+  for (int r = 0; r < kWords && first + r < words; ++r) {
+    heads.store(grad_qkv + heads.place(first + r, 1), scale, of_keys[r]);
+    heads.store(grad_qkv + heads.place(first + r, 2), 1.0f, of_values[r]);
+  }
 }
 
 struct PlaceQueries {
@@ -244,29 +175,32 @@ struct PlaceQueries {
   }
 };
 
-dim3 grid_of(const AttentionProblem& problem, std::int64_t words) {
-  return dim3(static_cast<unsigned>((problem.words + words - 1) / words),
-              static_cast<unsigned>(problem.sequences * problem.heads));
-}
-
-// Calls body(integral_constant) with enough chunks of channels for a head.
-template <typename Body>
-void with_chunks(std::int64_t size, const Body& body) {
-  if (size <= kTile) return body(std::integral_constant<int, 1>{});
-  if (size <= 2 * kTile) return body(std::integral_constant<int, 2>{});
-  if (size <= 4 * kTile) return body(std::integral_constant<int, 4>{});
-  body(std::integral_constant<int, kMostHeadChannels / kTile>{});
+// Launches a kernel with enough chunks of channels: kernel_of(chunks) returns it.
+template <typename KernelOf, typename... Arguments>
+void launch_heads(CudaCompute& compute, const Heads& heads, const KernelOf& kernel_of,
+                  Arguments... arguments) {
+  const AttentionProblem& problem = heads.problem;
+  constexpr std::int64_t kOfBlock = kWarps * kWords;
+  const dim3 grid(static_cast<unsigned>((problem.words + kOfBlock - 1) / kOfBlock),
+                  static_cast<unsigned>(problem.sequences * problem.heads));
+  const auto with = [&](auto chunks) {
+    launch(compute, grid, dim3(kWarp, kWarps), kernel_of(chunks), heads, arguments...);
+  };
+  constexpr std::int64_t kLanes = kWarp;
+  if (problem.size <= kLanes) return with(std::integral_constant<int, 1>{});
+  if (problem.size <= 2 * kLanes) return with(std::integral_constant<int, 2>{});
+  if (problem.size <= 4 * kLanes) return with(std::integral_constant<int, 4>{});
+  with(std::integral_constant<int, kMostHeadChannels / kLanes>{});
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention_cuda(CudaCompute& compute, const AttentionProblem& problem) {
   return make_kernel([&compute, problem](const KernelArguments& arguments) {
-    const Heads heads{.problem = problem, .qkv = arguments.input<float>(0)};
-    with_chunks(problem.size, [&](auto chunks) {
-      launch(compute, grid_of(problem, kTile), dim3(kTile, kWarps), attention_kernel<chunks.value>,
-             heads, problem.scale(), arguments.output<float>(0), arguments.output<float>(1));
-    });
+    launch_heads(
+        compute, {.problem = problem, .qkv = arguments.input<float>(0)},
+        [](auto chunks) { return attention_kernel<chunks.value>; }, problem.scale(),
+        arguments.output<float>(0), arguments.output<float>(1));
   });
 }
 
@@ -277,21 +211,16 @@ std::unique_ptr<Kernel> make_attention_grad_cuda(CudaCompute& compute,
   const std::size_t grad_q_at = workspace.add_floats(problem.y().elements());
   const std::size_t dots_at = workspace.add_floats(problem.logarithms().elements());
   return make_kernel(workspace.bytes(), [=, &compute](const KernelArguments& arguments) {
-    const Heads heads{.problem = problem,
-                      .qkv = arguments.input<float>(0),
-                      .y = arguments.input<float>(1),
-                      .logarithms = arguments.input<float>(2),
-                      .grad_y = arguments.input<float>(3)};
+    const Heads heads{problem, arguments.input<float>(0), arguments.input<float>(1),
+                      arguments.input<float>(2), arguments.input<float>(3)};
     auto* const grad_q = reinterpret_cast<float*>(arguments.workspace + grad_q_at);
     auto* const dots = reinterpret_cast<float*>(arguments.workspace + dots_at);
-    const dim3 block(kTile, kWarps), grid = grid_of(problem, kTile);
-    launch(compute, grid_of(problem, kWarps), block, dots_kernel, heads, dots);
-    with_chunks(problem.size, [&](auto chunks) {
-      launch(compute, grid, block, grad_queries_kernel<chunks.value>, heads, dots, problem.scale(),
-             grad_q);
-      launch(compute, grid, block, grad_keys_kernel<chunks.value>, heads, dots, problem.scale(),
-             arguments.output<float>(0));
-    });
+    launch_heads(
+        compute, heads, [](auto chunks) { return grad_queries_kernel<chunks.value>; }, dots,
+        problem.scale(), grad_q);
+    launch_heads(
+        compute, heads, [](auto chunks) { return grad_keys_kernel<chunks.value>; }, dots,
+        problem.scale(), arguments.output<float>(0));
     for_each_index(compute, problem.y().elements(),
                    PlaceQueries{grad_q, arguments.output<float>(0), Divider(problem.channels()),
                                 problem.channels()});

@@ -8,6 +8,7 @@
 #include "framework/kernel.h"
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/support/column_sums_cuda.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
@@ -80,34 +81,6 @@ __global__ void sum_rows_kernel(EmbeddingProblem problem, SortedRows sorted,
   store(to, sum);
 }
 
-struct CopyBody {
-  const float* from;
-  float* to;
-
-  template <int kWidth>
-  __device__ void run(std::int64_t i) const {
-    store(to + i, load<kWidth>(from + i));
-  }
-};
-
-// Sums a place's rows over the sequences; 0 beyond their length.
-struct PlaceSums {
-  EmbeddingSumProblem problem;
-  const float* grad_output;
-  float* grad_places;
-  Divider features;
-
-  __device__ void operator()(std::int64_t i) const {
-    const auto [place, column] = features(i);
-    float sum = place < problem.length ? grad_output[i] : 0.0f;
-    for (std::int64_t row = place + problem.length;
-         place < problem.length && row < problem.words.rows; row += problem.length) {
-      sum += grad_output[row * problem.words.features + column];
-    }
-    grad_places[i] = sum;
-  }
-};
-
 // Without places, these are null and the length is 1.
 std::unique_ptr<Kernel> make_rows(CudaCompute& compute, const EmbeddingProblem& problem,
                                   bool places, std::int64_t length) {
@@ -137,11 +110,13 @@ std::unique_ptr<Kernel> make_embedding_sum_cuda(CudaCompute& compute,
 
 std::unique_ptr<Kernel> make_embedding_sum_grad_cuda(CudaCompute& compute,
                                                      const EmbeddingSumProblem& problem) {
-  return make_kernel([&compute, problem](const KernelArguments& arguments) {
-    const std::int64_t features = problem.words.features;
-    for_each_index(compute, problem.places * features,
-                   PlaceSums{problem, arguments.input<float>(0), arguments.output<float>(0),
-                             Divider(features)});
+  const std::int64_t used = problem.length * problem.words.features;
+  const ColumnSums sums(problem.words.rows / problem.length, used);
+  return make_kernel(sums.workspace_bytes(), [=, &compute](const KernelArguments& arguments) {
+    sums.run(compute, arguments.input<float>(0), arguments.output<float>(0), arguments.workspace);
+    const auto rest = static_cast<std::size_t>(problem.places - problem.length);
+    compute.zero(arguments.outputs[0] + static_cast<std::size_t>(used) * sizeof(float),
+                 rest * static_cast<std::size_t>(problem.words.features) * sizeof(float));
   });
 }
 
@@ -161,12 +136,13 @@ std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
                  thrust::sequence(policy, sorted.rows, sorted.rows + rows);
                  thrust::stable_sort_by_key(policy, sorted.ids, sorted.ids + rows, sorted.rows);
                });
+    const std::int64_t elements = problem.words * features;
     if (!problem.adds) {
-      compute.zero(arguments.outputs[0],
-                   static_cast<std::size_t>(problem.words * features) * sizeof(float));
+      compute.zero(arguments.outputs[0], static_cast<std::size_t>(elements) * sizeof(float));
     } else if (arguments.outputs[0] != arguments.inputs[2]) {
-      for_each_vector(compute, problem.words * features,
-                      CopyBody{arguments.input<float>(2), arguments.output<float>(0)});
+      run_thrust(compute, {}, [&](const auto& policy) {
+        thrust::copy_n(policy, arguments.input<float>(2), elements, arguments.output<float>(0));
+      });
     }
     with_width(features % kFloats == 0, [&](auto width) {
       constexpr unsigned kBlock = 128;
