@@ -1,6 +1,6 @@
 // GFLOP/s of resnet20's convolutions and mlp's products at batch 128, forward and backward, with
-// workspaces and reorders as in training. `of_sgemm` is the ratio to a 2048 x 2048 x 2048 matrix
-// product measured at the start of the same run.
+// workspaces and reorders as in training, and of attention in GPT. `of_sgemm` is the ratio to a
+// 2048 x 2048 x 2048 matrix product measured at the start of the same run.
 //
 // Then GB/s of kernels that are bound by memory, in the networks' sizes at batch 16. `of_copy` is
 // the ratio to a plain copy by all threads that reads and writes as many bytes in total, measured
@@ -22,9 +22,11 @@
 
 #include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/array/channels_kernels.h"
+#include "framework/ops/attention/attention_kernels.h"
 #include "framework/ops/connection/conv2d.h"
 #include "framework/ops/connection/linear.h"
 #include "framework/ops/math/arithmetic_kernels.h"
+#include "framework/ops/normalization/layer_norm_kernels.h"
 #include "framework/ops/normalization/local_response_norm_kernels.h"
 #include "framework/ops/pooling/pool2d_kernels.h"
 
@@ -240,12 +242,28 @@ void add_elementwise(const std::string& name, const Shape& x, float scale) {
              {{x}, {x}}, {{x}, {x}});
 }
 
+// The ops of a layer of GPT that are no products: rows of all words, channels of a word.
+void add_layer_of_gpt(const std::string& name, std::int64_t rows, std::int64_t channels) {
+  const LayerNormProblem norm{rows, channels, 1e-5f, true};
+  const TensorSpec x{{rows, channels}}, of_row{Shape{rows}}, of_channel{Shape{channels}};
+  add_moving(name + "/layer_norm", [=] { return make_layer_norm_cpu(norm); },
+             {x, of_channel, of_channel}, {x, of_row, of_row});
+  add_moving(name + "/layer_norm_grad", [=] { return make_layer_norm_grad_cpu(norm); },
+             {x, of_channel, of_row, of_row, x}, {x, of_channel, of_channel});
+  const std::int64_t wide = 4 * rows * channels;
+  add_moving(name + "/gelu", [=] { return make_gelu_cpu(wide); }, {{{wide}}}, {{{wide}}});
+  add_moving(name + "/gelu_grad", [=] { return make_gelu_grad_cpu(wide); }, {{{wide}}, {{wide}}},
+             {{{wide}}});
+}
+
 void add_all_moving() {
   add_pools();
   add_response_norm("alexnet.conv1", {16, 96, 55, 55});
   add_response_norm("googlenet.conv2", {16, 192, 56, 56});
   add_concat("googlenet.inception_3a", 28, {64, 128, 32, 32});
   add_concat("googlenet.inception_4e", 14, {256, 320, 128, 128});
+  add_layer_of_gpt("gpt-small", 768, 128);
+  add_layer_of_gpt("gpt2", 4096, 768);
   add_elementwise("resnet50.conv2_x", {16, 256, 56, 56}, 1);
   add_elementwise("inception-resnet.block35", {16, 320, 35, 35}, 0.17f);
   const Shape fc6 = {16, 4096};
@@ -253,7 +271,31 @@ void add_all_moving() {
              [=] { return make_dropout_cpu(fc6.elements(), {.rate = 0.5f}); }, {{fc6}}, {{fc6}});
 }
 
+// Attention and its gradient; products of words that a word does not attend to do not count.
+void add_attention(const std::string& name, const AttentionProblem& problem, double sgemm) {
+  const double products =
+      static_cast<double>(problem.y().elements()) * static_cast<double>(problem.words + 1) / 2;
+  const auto add_kernel = [&](const char* op, CpuOptionsMaker<AttentionProblem>* make, double flop,
+                              std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs) {
+    benchmark::RegisterBenchmark((name + "/" + op).c_str(), [=](benchmark::State& state) {
+      Bench bench(make({}, problem), inputs, outputs);
+      double best = std::numeric_limits<double>::infinity();
+      for (auto _ : state) best = std::min(best, seconds_of([&] { bench.run(); }));
+      state.counters["best_ms"] = best * 1e3;
+      state.counters["best_GFLOP/s"] = flop / best * 1e-9;
+      state.counters["of_sgemm"] = flop / best / sgemm;
+    })->UseRealTime();
+  };
+  const TensorSpec qkv{problem.qkv()}, y{problem.y()}, logarithms{problem.logarithms()};
+  add_kernel("attention", make_attention_cpu, 4 * products, {qkv}, {y, logarithms});
+  add_kernel("attention_grad", make_attention_grad_cpu, 10 * products, {qkv, y, logarithms, y},
+             {qkv});
+}
+
 void add_all(double sgemm) {
+  add_attention("gpt-small", {12, 64, 4, 32}, sgemm);
+  add_attention("gpt2.64", {1, 64, 12, 64}, sgemm);
+  add_attention("gpt2.1024", {4, 1024, 12, 64}, sgemm);
   const auto convolution = [&](const std::string& name, std::int64_t in, std::int64_t image,
                                std::int64_t out, Conv2dParams params, std::int64_t window = 3) {
     add(name, conv2d_op(params), {{{kBatch, in, image, image}}, {{out, in, window, window}}},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/ops/connection/embedding.h"
+#include "framework/ops/connection/linear.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/optimizer/updates.h"
 #include "tests/framework/host_tensor.h"
@@ -68,6 +69,25 @@ TEST(TiedWeight, ItsGradientHasTheBitsOfTheSumOfBoth) {
   const auto apart = Program(false).gradients(), tied = Program(true).gradients();
   EXPECT_EQ(tied[0], sum_of_both(apart));
   EXPECT_EQ(tied[1], apart[1]);
+}
+
+// A head of two ops, as small vocabularies have it: linear() makes the first part.
+TEST(TiedWeight, AddsToTheGradientOfALinearLayer) {
+  const auto gradients = [](bool tied) {
+    Program program(tied);
+    Context& context = program.run.context;
+    Tensor x = embedding_sum(context, program.words(0, {kSentences, kLength}), program.table.value,
+                             program.places.value);
+    Tensor logits = linear(context, std::move(x), program.weight.value, {});
+    Tensor labels = program.words(9, Shape{kSentences * kLength});
+    context.begin_step();
+    backward(context, softmax_cross_entropy(context, std::move(logits), std::move(labels)));
+    for (const StepOp& op : context.step_graph().ops) EXPECT_NE(op.name, "sum");
+    return std::vector{RecordedContext::values(program.table.gradient),
+                       RecordedContext::values(program.places.gradient),
+                       RecordedContext::values(program.weight.gradient)};
+  };
+  EXPECT_EQ(gradients(true)[0], sum_of_both(gradients(false)));
 }
 
 TEST(TiedWeight, ItsGradientIsThatOfBothUnlessWritingInPlace) {
