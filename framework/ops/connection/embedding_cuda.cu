@@ -140,9 +140,9 @@ std::unique_ptr<Kernel> make_embedding_grad_cuda(CudaCompute& compute,
     if (!problem.adds) {
       compute.zero(arguments.outputs[0], static_cast<std::size_t>(elements) * sizeof(float));
     } else if (arguments.outputs[0] != arguments.inputs[2]) {
-      run_thrust(compute, {}, [&](const auto& policy) {
-        thrust::copy_n(policy, arguments.input<float>(2), elements, arguments.output<float>(0));
-      });
+      run_thrust(compute, {},
+                 [elements, from = arguments.input<float>(2), to = arguments.output<float>(0)](
+                     const auto& policy) { thrust::copy_n(policy, from, elements, to); });
     }
     with_width(features % kFloats == 0, [&](auto width) {
       constexpr unsigned kBlock = 128;
