@@ -6,7 +6,7 @@ namespace skyline {
 
 Embedding::Embedding(Context& context, std::string_view name, const Options& options)
     : Layer(name) {
-  add_weight(context, {"weight"}, {{options.words, options.features}}, 1, lecun_normal);
+  add_weight(context, {"weight"}, {{options.words, options.features}}, 1, options.initializer);
 }
 
 Tensor Embedding::operator()(Context& context, Tensor ids) const {

@@ -6,12 +6,13 @@
 namespace skyline {
 
 // A table of `words` vectors of `features` numbers, parameter "weight" [words, features], initially
-// standard normal like Chainer's EmbedID.
+// standard normal like Chainer's EmbedID unless another initializer is given.
 class Embedding : public Layer {
  public:
   struct Options {
     std::int64_t words = 1;
     std::int64_t features = 1;
+    Initializer initializer = lecun_normal;
   };
 
   Embedding(Context& context, std::string_view name, const Options& options);

@@ -33,4 +33,10 @@ InitialValues he_normal(RandomStream& random, std::int64_t fan_in) {
   return normal(random, 2.0 / static_cast<double>(fan_in));
 }
 
+Initializer normal_of(double deviation) {
+  return [deviation](RandomStream& random, std::int64_t) {
+    return normal(random, deviation * deviation);
+  };
+}
+
 }  // namespace skyline

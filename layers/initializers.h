@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "framework/philox.h"
@@ -20,7 +21,7 @@ struct InitialValues {
 
 // Returns the initial values of a weight whose outputs each sum `fan_in` inputs. Takes one stream
 // number, so the values depend only on the seed and the order of layers.
-using Initializer = InitialValues (*)(RandomStream& random, std::int64_t fan_in);
+using Initializer = std::function<InitialValues(RandomStream& random, std::int64_t fan_in)>;
 
 // Normal with standard deviation sqrt(1 / fan_in) (LeCun et al. 1998, "Efficient BackProp",
 // section 4.6).
@@ -29,5 +30,8 @@ InitialValues lecun_normal(RandomStream& random, std::int64_t fan_in);
 // Normal with standard deviation sqrt(2 / fan_in), for layers followed by a relu (He et al. 2015,
 // "Delving deep into rectifiers", equation 10).
 InitialValues he_normal(RandomStream& random, std::int64_t fan_in);
+
+// Normal with this standard deviation, whatever the inputs.
+Initializer normal_of(double deviation);
 
 }  // namespace skyline

@@ -40,7 +40,7 @@ std::string Layer::full_name(const Context& context, std::string_view what) cons
 }
 
 void Layer::add_weight(Context& context, const TensorName& what, const TensorSpec& spec,
-                       std::int64_t fan_in, Initializer initializer, std::int64_t channels) {
+                       std::int64_t fan_in, const Initializer& initializer, std::int64_t channels) {
   parameters_.push_back(make_parameter(context, spec, full_name(context, what.name), nullptr));
   const Tensor& value = parameters_.back().value;
   weights_.push_back({what.stored, value.detach(), channels});

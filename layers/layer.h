@@ -29,7 +29,9 @@ class Layer {
   // Adds "<scopes>.<name>.<what>", drawn by `initializer`. Draws nothing in a dry run. `channels`:
   // of the image that a row of the weight is multiplied with, see StoredWeight.
   void add_weight(Context& context, const TensorName& what, const TensorSpec& spec,
-                  std::int64_t fan_in, Initializer initializer, std::int64_t channels = 1);
+                  std::int64_t fan_in, const Initializer& initializer, std::int64_t channels = 1);
+  // Files hold the weight that was added last transposed.
+  void transpose_in_files() { weights_.back().transposed = true; }
   // Adds it with every element `value`.
   void add_parameter(Context& context, const TensorName& what, const TensorSpec& spec, float value);
   void add_buffer(Context& context, const TensorName& what, const TensorSpec& spec, float value);

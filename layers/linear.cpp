@@ -7,7 +7,8 @@ namespace skyline {
 Linear::Linear(Context& context, std::string_view name, const Options& options) : Layer(name) {
   add_weight(context, {"weight"}, {{options.out, options.in}}, options.in, options.initializer,
              options.channels);
-  add_parameter(context, {"bias"}, {{options.out}}, 0);
+  if (options.transposed) transpose_in_files();
+  if (options.bias) add_parameter(context, {"bias"}, {{options.out}}, 0);
 }
 
 Tensor Linear::operator()(Context& context, Tensor x) const {

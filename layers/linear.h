@@ -5,8 +5,8 @@
 
 namespace skyline {
 
-// A fully connected layer with weight [out, in] and bias [out], initially zero. Calls throw
-// ShapeError unless x has `in` features.
+// A fully connected layer with weight [out, in] and, if wanted, bias [out], initially zero. Calls
+// throw ShapeError unless x has `in` features.
 class Linear : public Layer {
  public:
   struct Options {
@@ -14,6 +14,8 @@ class Linear : public Layer {
     std::int64_t out = 1;
     std::int64_t channels = 1;  // of the image that x was flattened from, if it had several pixels
     Initializer initializer = lecun_normal;
+    bool bias = true;
+    bool transposed = false;  // files have the weight as [in, out]
   };
 
   Linear(Context& context, std::string_view name, const Options& options);

@@ -16,6 +16,14 @@ struct StoredWeight {
   // channels: files have the pixels of a channel together, memory the channels of a pixel. 1: the
   // order is the same.
   std::int64_t channels = 1;
+  // Files have the columns of this matrix as rows, as GPT-2's have weights [in, out].
+  bool transposed = false;
+};
+
+// A tensor that files may hold and that the network does without.
+struct StoredExtra {
+  std::string name;     // a pattern with *
+  std::string same_as;  // the weight that it must be equal to; empty: a constant
 };
 
 // A tensor's name in its layer, and in files if they call it something else.

@@ -46,6 +46,8 @@ class Network {
   const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
   // The same tensors as files hold them, with their names there.
   const std::vector<StoredWeight>& weights() const noexcept { return weights_; }
+  // Further tensors that files of this network may hold.
+  const std::vector<StoredExtra>& extras() const noexcept { return extras_; }
 
  protected:
   // Adds the layers' parameters and buffers to the network's lists.
@@ -59,10 +61,12 @@ class Network {
     buffers_.insert(buffers_.end(), layer.buffers().begin(), layer.buffers().end());
     for (StoredWeight& weight : weights_below(stored, layer)) weights_.push_back(std::move(weight));
   }
+  void may_hold(StoredExtra extra) { extras_.push_back(std::move(extra)); }
 
  private:
   std::vector<Parameter> parameters_;
   std::vector<Buffer> buffers_;
+  std::vector<StoredExtra> extras_;
   std::vector<StoredWeight> weights_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "framework/lanes/step_lanes.h"
 #include "framework/ranks/rank_group.h"
+#include "models/gpt.h"
 #include "train/decide/decide.h"
 #include "train/decide/live_parts.h"
 #include "train/options/train_options.h"
@@ -25,7 +26,10 @@ constexpr double kTimedSeconds = 0.5;
 
 std::unique_ptr<Workload> make_workload(const TrainOptions& options, const LiveParts& live,
                                         Console& console) {
-  return (translates(options) ? translation_workload : image_workload)(options, live, console);
+  const auto make = translates(options)       ? translation_workload
+                    : find_gpt(options.model) ? text_workload
+                                              : image_workload;
+  return make(options, live, console);
 }
 
 // A workload of other options, of which nothing reaches the run: it has its own data and engine

@@ -277,13 +277,13 @@ void Trainer::tell_problems() {
 
 // --- evaluations ---
 
-// True after each epoch, after the last step, and every translate_every steps, unless this step was
+// True after each epoch, after the last step, and every evaluate_every steps, unless this step was
 // evaluated already.
 bool Trainer::evaluation_due() const {
   if (position_.step == evaluated_step()) return false;
-  const std::int64_t every = options_.translation.translate_every;
+  const std::int64_t every = options_.evaluate_every;
   return epoch_ended() || (done() && position_.batch != 0) ||
-         (translates(options_) && every > 0 && position_.step % every == 0);
+         (every > 0 && position_.step % every == 0);
 }
 
 // Saves first, so that a killed evaluation loses no step. Returns false when a signal stopped it;
@@ -319,16 +319,19 @@ void Trainer::keep_evaluation(Evaluation evaluation) {
                           .text = evaluation.text,
                           .metrics = {evaluation.metrics.begin(), evaluation.metrics.end()}};
   directory_->log_evaluation(log_->add(position_.step, position_.epoch + 1, evaluation));
-  const auto is_best = [&](const std::string& name, double sign) {
+  const DataFacts& data = workload().data();
+  const auto is_best = [&](const std::string& name) {
+    const double sign =
+        std::ranges::find(data.metrics, name, &Metric::name)->kind == MetricKind::kLoss ? -1 : 1;
     const double value = position_.evaluation->metrics.at(name);
     const auto [before, is_first] = position_.best.try_emplace(name, value);
     if (!is_first && sign * value <= sign * before->second) return false;
     before->second = value;
     return true;
   };
-  const bool best = is_best(evaluation.metrics.front().first, 1);
-  // BLEU stays 0 for long, so patience with text is with its loss.
-  const bool better = translates(options_) ? is_best("validation_loss", -1) : best;
+  const bool best = is_best(evaluation.metrics.front().first);
+  const bool better =
+      data.patience == evaluation.metrics.front().first ? best : is_best(data.patience);
   position_.stale_evaluations = better ? 0 : position_.stale_evaluations + 1;
   if (best && best_) directory_->writing([this] { best_->save(capture(*run_, position_)); });
 }

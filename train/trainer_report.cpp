@@ -294,10 +294,9 @@ std::string Trainer::patience_text() const {
   return fmt::format(
       "no better {} in {} evaluations: --patience {} ends the run after step {} of {}{}. To go on: "
       "skyline train --resume {} --patience {}",
-      translates(options_) ? "validation loss" : "top-1", position_.stale_evaluations,
-      *options_.patience, position_.step, total_steps_,
-      best_ ? fmt::format(" (the best is in {}/best)", folder) : "", folder,
-      position_.stale_evaluations + *options_.patience);
+      workload().data().patience_text, position_.stale_evaluations, *options_.patience,
+      position_.step, total_steps_, best_ ? fmt::format(" (the best is in {}/best)", folder) : "",
+      folder, position_.stale_evaluations + *options_.patience);
 }
 
 // Says what to do next if the loss is not finite.
@@ -306,7 +305,8 @@ std::string Trainer::advice_on_divergence(double rate) const {
       "The learning rate is {:.4g}: a lower one, {} may help. To go on from {}: skyline train "
       "--resume {} --learning-rate {:.2g}",
       rate,
-      translates(options_) ? "a lower --clip or --lr-warmup-epochs" : "or --lr-warmup-epochs,",
+      optimizer_options(options_).clip > 0 ? "a lower --clip or --lr-warmup-epochs"
+                                           : "or --lr-warmup-epochs,",
       saved_step_ > 0 ? fmt::format("step {}", saved_step_) : "the start",
       directory_->path().string(), options_.learning_rate / 10);
 }

@@ -29,14 +29,15 @@ struct DataFacts {
   std::string name;
   std::string item;  // unit of the batch size: "images"
   std::int64_t batches_per_epoch = 0;
-  std::vector<Metric> metrics;  // all that an evaluation may report, in order
+  std::vector<Metric> metrics;          // all that an evaluation may report, in order
+  std::string patience, patience_text;  // the metric that --patience waits for: "top1", "top-1"
   // The meaning of BatchFacts::lengths: "longest sentence, in words". Empty: there are none.
   std::string lengths_name;
   std::vector<std::string> uses;  // commands that use the trained network: "predict RUN FILE.jpg"
 };
 
-// A training task: data, a network and an optimizer. There are two, images and text. Runs of one
-// workload read the same batches and differ only in their memory.
+// A training task: data, a network and an optimizer. There are three: images, translation and text.
+// Runs of one workload read the same batches and differ only in their memory.
 //
 //   auto [workload, decisions] = decided_workload(options, live, console);
 //   workload->prepare();
@@ -83,11 +84,13 @@ class Workload {
   DataFacts facts_;  // set by constructors
 };
 
-// The two workloads. `options` must be resolved; the console outlives the workload.
+// The workloads. `options` must be resolved; the console outlives the workload.
 std::unique_ptr<Workload> image_workload(const TrainOptions& options, const LiveParts& live,
                                          Console& console);
 std::unique_ptr<Workload> translation_workload(const TrainOptions& options, const LiveParts& live,
                                                Console& console);
+std::unique_ptr<Workload> text_workload(const TrainOptions& options, const LiveParts& live,
+                                        Console& console);
 
 // A workload, and what was decided for its steps.
 struct DecidedWorkload {

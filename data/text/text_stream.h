@@ -48,15 +48,17 @@ class CharacterSet {
   std::u32string characters_;
 };
 
-// The first nine tenths of a text are for training, the rest for validation.
+// The first nine tenths of a text, rounded down, are for training, the rest for validation; or all.
 struct TextStream {
   std::string name;
   std::vector<std::uint16_t> words;  // numbers of characters, or of a tokenizer's words
   CharacterSet characters = {};      // empty: a tokenizer's words
   std::size_t vocabulary = 0;        // numbers are below this
+  bool only_validates = false;       // all of it
 
   std::span<const std::uint16_t> training() const {
-    return std::span(words).first(words.size() / 10 * 9 + words.size() % 10 * 9 / 10);
+    const std::size_t size = words.size() / 10 * 9 + words.size() % 10 * 9 / 10;
+    return std::span(words).first(only_validates ? 0 : size);
   }
   std::span<const std::uint16_t> validation() const {
     return std::span(words).subspan(training().size());

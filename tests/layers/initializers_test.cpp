@@ -36,6 +36,7 @@ TEST(InitializersTest, DeviationsAreThoseOfTheirPapers) {
   const Moments he = moments(drawn(he_normal(random, 50), 100'000));
   EXPECT_NEAR(he.deviation, 0.2, 0.002);
   EXPECT_NEAR(he.mean, 0.0, 0.003);
+  EXPECT_NEAR(moments(drawn(normal_of(0.2)(random, 50), 100'000)).deviation, 0.2, 0.002);
 }
 
 TEST(InitializersTest, TailIsNormal) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <map>
@@ -23,8 +24,9 @@ constexpr std::size_t kNamesTold = 20;
 
 constexpr std::string_view kTypesRead = "F32, F16, BF16 and F64 are";
 
-// DataParallel, Lightning and torch.compile() put these before the names of what they wrap.
-constexpr std::string_view kPrefixes[] = {"module.", "model.", "_orig_mod."};
+// DataParallel, Lightning, torch.compile() and Hugging Face put these before the names of what they
+// wrap.
+constexpr std::string_view kPrefixes[] = {"module.", "model.", "_orig_mod.", "transformer."};
 
 std::string tensor_count(std::size_t count) {
   return fmt::format("{} {}", count, count == 1 ? "tensor" : "tensors");
@@ -78,6 +80,36 @@ void take_prefixes_off(std::vector<StoredTensor>& tensors, const Names& known,
       fmt::format("took '{}' off the names of {}", taken, tensor_count(changed)));
 }
 
+bool equal_bytes(const StoredTensor& a, const StoredTensor& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  bool equal = true;
+  for_each_piece(a, [&](std::uint64_t offset, std::span<const std::byte> piece) {
+    std::vector<std::byte> other(piece.size());
+    if (equal) b.read(offset, other);
+    equal = equal && std::ranges::equal(piece, other);
+  });
+  return equal;
+}
+
+// Takes those that the network does without out of the tensors that are left over. Throws
+// CheckpointError for one that is not what it must be equal to.
+void drop_extras(const Network& network, const std::vector<StoredTensor>& tensors,
+                 std::map<std::string_view, const StoredTensor*>& left_over, const fs::path& from) {
+  for (const StoredExtra& extra : network.extras()) {
+    std::erase_if(left_over, [&](const auto& tensor) {
+      if (fnmatch(extra.name.c_str(), std::string(tensor.first).c_str(), 0) != 0) return false;
+      const auto same = std::ranges::find(tensors, extra.same_as, &StoredTensor::name);
+      if (!extra.same_as.empty() && same != tensors.end() && !equal_bytes(*tensor.second, *same)) {
+        throw CheckpointError(
+            fmt::format("--init-weights: '{}' of {} is not equal to '{}', but this network has one "
+                        "weight for both",
+                        tensor.first, from.string(), extra.same_as));
+      }
+      return true;
+    });
+  }
+}
+
 void warn(InitialWeights& result, const fs::path& from, std::vector<std::string> names,
           std::string_view what) {
   if (names.empty()) return;
@@ -123,6 +155,7 @@ InitialWeights load_initial_weights(Context& context, const Network& network,
   for (const auto& [type, count] : converted) {
     result.notes.push_back(fmt::format("converted {} from {} to F32", tensor_count(count), type));
   }
+  drop_extras(network, tensors, by_name, from);
   for (const auto& [name, tensor] : by_name) left_over.emplace_back(name);
   warn(result, from, std::move(different), "of another shape, not loaded");
   warn(result, from, not_read,

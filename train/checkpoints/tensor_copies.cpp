@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -75,7 +76,7 @@ std::vector<std::int64_t> extents(const Shape& shape) {
 
 // The two orders of a tensor's elements. Along its first axis, rows follow each other in memory as
 // in files; within a row, memory has the channels of each pixel together, files the pixels of each
-// channel.
+// channel. A matrix that files hold transposed is one row: its columns are the channels.
 struct RowOrder {
   std::uint64_t channels = 1, pixels = 1;
   std::size_t element_bytes = 1;
@@ -115,9 +116,10 @@ RowOrder row_order(const StoredWeight& weight) {
   const TensorSpec& spec = weight.value.spec();
   RowOrder order{.element_bytes = dtype_bytes(spec.dtype)};
   if (spec.shape.rank() < 2 || spec.shape[0] == 0) return order;
-  const std::int64_t row = spec.shape.elements() / spec.shape[0];
-  order.channels = static_cast<std::uint64_t>(weight.channels);
-  order.pixels = static_cast<std::uint64_t>(row / weight.channels);
+  const std::int64_t row = spec.shape.elements() / (weight.transposed ? 1 : spec.shape[0]);
+  const std::int64_t channels = weight.transposed ? spec.shape[1] : weight.channels;
+  order.channels = static_cast<std::uint64_t>(channels);
+  order.pixels = static_cast<std::uint64_t>(row / channels);
   return order;
 }
 
@@ -127,17 +129,43 @@ void read_memory(Context& context, const Tensor& tensor, std::uint64_t offset,
   context.compute().read(piece.data(), tensor.address() + offset, piece.size());
 }
 
-// Reads a piece in the order of files: turns all rows that it touches.
-void read_turned(const TensorBytes& bytes, const StoredWeight& weight, std::uint64_t offset,
-                 std::span<std::byte> piece) {
-  const RowOrder order = row_order(weight);
-  if (order.same()) return bytes.read(offset, piece);
-  const std::uint64_t row = order.row_bytes(), begin = offset / row * row;
-  const std::uint64_t end = (offset + piece.size() + row - 1) / row * row;
-  std::vector<std::byte> memory(end - begin), rows(end - begin);
-  bytes.read(begin, memory);
-  order.to_file(memory, rows);
-  std::memcpy(piece.data(), &rows[offset - begin], piece.size());
+// Reads pieces in the order of files: turns all rows that a piece touches. A single row, of which
+// each piece has a part, is turned once and kept until its last byte is read.
+class TurnedReader {
+ public:
+  TurnedReader(TensorBytes bytes, const StoredWeight& weight)
+      : bytes_(std::move(bytes)),
+        order_(row_order(weight)),
+        end_(weight.value.spec().bytes()),
+        keeps_(weight.transposed) {}
+
+  void read(std::uint64_t offset, std::span<std::byte> piece) {
+    if (order_.same()) return bytes_.read(offset, piece);
+    const std::uint64_t row = order_.row_bytes(), begin = offset / row * row;
+    const std::uint64_t end = (offset + piece.size() + row - 1) / row * row;
+    if (rows_.empty() || !keeps_ || offset == 0) {
+      std::vector<std::byte> memory(end - begin);
+      rows_.resize(end - begin);
+      bytes_.read(begin, memory);
+      order_.to_file(memory, rows_);
+    }
+    std::memcpy(piece.data(), &rows_[offset - begin], piece.size());
+    if (!keeps_ || offset + piece.size() == end_) rows_ = {};
+  }
+
+ private:
+  TensorBytes bytes_;
+  RowOrder order_;
+  std::uint64_t end_;
+  bool keeps_;
+  std::vector<std::byte> rows_;
+};
+
+// The extents of a tensor as files have them.
+std::vector<std::int64_t> stored_extents(const StoredWeight& weight) {
+  std::vector<std::int64_t> result = extents(weight.value.shape());
+  if (weight.transposed) std::ranges::reverse(result);
+  return result;
 }
 
 }  // namespace
@@ -161,15 +189,16 @@ StoredTensor stored(const StoredWeight& weight, const TensorBytes& bytes) {
   const TensorSpec& spec = weight.value.spec();
   return {.name = weight.name,
           .dtype = stored_type(spec.dtype),
-          .shape = extents(spec.shape),
-          .read = [bytes, weight](std::uint64_t offset, std::span<std::byte> piece) {
-            read_turned(bytes, weight, offset, piece);
+          .shape = stored_extents(weight),
+          .read = [reader = std::make_shared<TurnedReader>(bytes, weight)](
+                      std::uint64_t offset, std::span<std::byte> piece) {
+            reader->read(offset, piece);
           }};
 }
 
 bool fits(const StoredTensor& tensor, const StoredWeight& weight) {
-  const TensorSpec& spec = weight.value.spec();
-  return tensor.dtype == stored_type(spec.dtype) && tensor.shape == extents(spec.shape);
+  return tensor.dtype == stored_type(weight.value.spec().dtype) &&
+         tensor.shape == stored_extents(weight);
 }
 
 void load(Context& context, const StoredTensor& from, const StoredWeight& to) {
@@ -178,7 +207,9 @@ void load(Context& context, const StoredTensor& from, const StoredWeight& to) {
 
 void load(const StoredTensor& from, const StoredWeight& to, const TensorBytes& bytes) {
   if (!fits(from, to)) {
-    throw ShapeError("checkpoint", from.name, spec_text(from), to.value.spec().str());
+    const StoredTensor expected{.dtype = stored_type(to.value.spec().dtype),
+                                .shape = stored_extents(to)};
+    throw ShapeError("checkpoint", from.name, spec_text(from), spec_text(expected));
   }
   const RowOrder order = row_order(to);
   const std::uint64_t row = order.row_bytes(), end = to.value.spec().bytes();

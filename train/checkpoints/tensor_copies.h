@@ -37,8 +37,9 @@ struct TensorBytes {
 TensorBytes bytes_of(Context& context, const Tensor& tensor);
 
 // Returns a tensor like `weight` as files hold it, with its elements in PyTorch's order: filters
-// and weights of flattened images turn from channels-last to channels, rows, columns. Nothing is
-// copied until the result is read.
+// and weights of flattened images turn from channels-last to channels, rows, columns, and matrices
+// that files have transposed are turned whole, on the host. Nothing is copied until the result is
+// read, piece after piece.
 StoredTensor stored(const StoredWeight& weight, const TensorBytes& bytes);
 // The same of a resident tensor; the context outlives the result.
 StoredTensor stored(Context& context, const StoredWeight& weight);

@@ -125,7 +125,9 @@ void declare_option(Parser::Declared& command, Option& option, bool grouped) {
   if (!option.value.initial.empty()) declared->default_str(option.value.initial);
   if ((option.traits & kRequired) != 0) declared->required();
   if (grouped && (option.traits & kImagesOnly) != 0) declared->group("Images");
-  if (grouped && (option.traits & kTextOnly) != 0) declared->group("Translation");
+  if (grouped && (option.traits & kTextOnly) != 0) {
+    declared->group((option.traits & kTranslationOnly) != 0 ? "Translation" : "Text");
+  }
 }
 
 // Groups the help by kind of model only where a command has options of both kinds.

@@ -125,7 +125,7 @@ void make_absolute(std::string& path);
 enum OptionTraits : unsigned {
   kEveryModel = 0,
   kImagesOnly = 1,       // only for models that read images
-  kTextOnly = 2,         // only for models that translate
+  kTranslationOnly = 2,  // only for models that translate
   kNeutral = 4,          // changes no loss and no parameter, so a resumed run may change it
   kMayBeAbsent = 8,      // runs stored by earlier versions lack it and get its default
   kRequired = 16,        // wrong usage without it
@@ -135,6 +135,8 @@ enum OptionTraits : unsigned {
   kBfcOnly = 256,        // of bfc
   kPlannedOnly = 512,    // of planned
   kStitchedOnly = 1024,  // of stitched
+  kGptOnly = 2048,       // only for models that go on with a text
+  kTextOnly = kTranslationOnly | kGptOnly,
 };
 
 // A rule between an option and others. A term is an option that is set, or that has a value:

@@ -44,9 +44,10 @@ Rows<Script> rows(const Script*) { return {{"script", "the script", &Script::tex
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
       {"train", "train a model", declare_train},
-      {"evaluate", "compute top-1, top-5 and loss of a checkpoint", declare_evaluate},
+      {"evaluate", "compute loss, and top-1 and top-5 of images", declare_evaluate},
       {"predict", "print the likeliest classes of images", declare_predict},
       {"translate", "translate with a checkpoint and compute BLEU", declare_translate},
+      {"generate", "go on with a text", declare_generate},
       {"compare", "run steps under several allocators; compare two runs", declare_compare},
       {"dry-run", "compute the memory of a step without taking it", declare_dry_run},
       {"summary", "list layers, shapes, parameters, multiply-adds", declare_summary},

@@ -20,6 +20,7 @@ CommandRun declare_compare(OptionList& list);
 CommandRun declare_completion(OptionList& list);
 CommandRun declare_dry_run(OptionList& list);
 CommandRun declare_evaluate(OptionList& list);
+CommandRun declare_generate(OptionList& list);
 CommandRun declare_graph(OptionList& list);
 CommandRun declare_lab(OptionList& list);
 CommandRun declare_order(OptionList& list);
@@ -30,6 +31,12 @@ CommandRun declare_reproduce(OptionList& list);
 CommandRun declare_summary(OptionList& list);
 CommandRun declare_train(OptionList& list);
 CommandRun declare_translate(OptionList& list);
+
+struct TrainedNetwork;
+// Evaluates a checkpoint of a model that goes on with a text: on the validation part of the run's
+// text, or on all of another one, named as --data names it. Defined beside declare_generate().
+CommandResult evaluate_text(const TrainedNetwork& trained, const std::string& data);
+std::vector<JsonKey> text_evaluation_keys(const std::string& prefix);
 
 // For commands that read and write files.
 //

@@ -109,7 +109,7 @@ CommandRun declare_compare(OptionList& list) {
           "--translate", integer(arguments->options.translation.translate_words, 1, 1000),
           "With --infer: a step translates its sentences into this many words each, as PGMO's with "
           "100, instead of computing the loss",
-          kTextOnly)
+          kTranslationOnly)
       .needs({"--infer"});
   add_memory_options(list, arguments->options.memory);
   list.add("--report", path(arguments->report, "FILE.html"), "Write an interactive page");

@@ -75,7 +75,7 @@ DryRunOptions program_of(const DryRunArguments& arguments, const LiveParts& live
   program.batch_size = arguments.batch_size;
   program.prefetch = arguments.device == "cuda" && arguments.device_options.prefetch &&
                      !arguments.infer && !arguments.has_budget() &&
-                     !translates(arguments.model.model);
+                     task_of(arguments.model.model).trait == kImagesOnly;
   program.emulate.chainer_ops = arguments.as_chainer;
   if (arguments.as_chainer) program.step.in_place = false;
   program.compute = make_compute(arguments.device, arguments.device_options, live, 1, true);
@@ -204,11 +204,11 @@ CommandRun declare_dry_run(OptionList& list) {
   const auto arguments = std::make_shared<DryRunArguments>();
   add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
-           "Images or sentences of a batch");
+           "Images, sentences or windows of a batch");
   list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
-           "Words per sentence of seq2seq, source and target", kTextOnly);
+           "Words per sentence of seq2seq, source and target", kTranslationOnly);
   list.add("--optimizer", choice(arguments->model.optimizer, optimizer_names(), "optimizer"),
-           "Optimizer (default: sgd for images, adam for seq2seq)");
+           "Optimizer (default: sgd for images, adam for seq2seq, adamw for gpts)");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step")
       .excludes("--memory", kOfTraining)
       .excludes("--budgets", kOfTraining)

@@ -1,4 +1,5 @@
-// The commands that read a checkpoint of an image model: evaluate and predict.
+// The commands that read a checkpoint of an image model: evaluate, which hands texts on, and
+// predict.
 #include <fmt/format.h>
 
 #include <memory>
@@ -126,8 +127,12 @@ std::vector<std::pair<std::string, std::string>> page_facts(const Accuracy& accu
 
 CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Console& console) {
   require_folder_of(arguments.report);
-  TrainedNetwork trained = load_network(arguments.network, console);
+  TrainedNetwork trained = load_network(arguments.network, kImagesOnly | kGptOnly, console);
   TrainOptions& options = trained.options;
+  if (task_of(options.model).trait == kGptOnly) {
+    if (list.given("--report")) throw UsageError("--report is for models that read images");
+    return evaluate_text(trained, list.given("--data") ? arguments.data.data : "");
+  }
   take_data(options, list, arguments.data);
   options = resolved(options);
   const bool names_given = !options.data.class_names.empty();
@@ -207,7 +212,7 @@ Rows<PredictionAnswer> rows(const PredictionAnswer*) {
 }
 
 CommandResult run(const PredictArguments& arguments, Console& console) {
-  TrainedNetwork trained = load_network(arguments.network, console);
+  TrainedNetwork trained = load_network(arguments.network, kImagesOnly, console);
   trained.options.data.decode_threads = arguments.data.decode_threads;
   trained.options = resolved(trained.options);
   const Predictions predictions =
@@ -230,6 +235,7 @@ CommandRun declare_evaluate(OptionList& list) {
   list.add("--report", path(arguments->report, "FILE.html"),
            "Write a page with the matrix of classes and predictions and pictures of mistakes");
   list.prints(keys<EvaluationAnswer>);
+  list.prints(text_evaluation_keys);
   return [&list, arguments](Console& console) { return run(list, *arguments, console); };
 }
 

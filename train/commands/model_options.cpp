@@ -16,29 +16,38 @@ void add_model_options(OptionList& list, ModelOptions& options) {
            "Channels of the images (default: the paper's)", kImagesOnly);
   add_vocabulary_size(list, options.translation);
   add_network_options(list, options.translation);
+  add_gpt_network_options(list, options.gpt);
 }
 
 Seq2SeqShape translation_shape_of(const ModelOptions& options) {
   const TranslationOptions& translation = options.translation;
   // The paper's count leaves out the unknown word and the end of sentence.
-  const std::int64_t words = translation.vocab_size + (translation.paper ? 2 : 0);
+  const std::int64_t words =
+      translation.vocab_size.value_or(kSeq2SeqWords) + (translation.paper ? 2 : 0);
   return seq2seq_shape(translation, words, words);
 }
 
 DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& step, bool infer) {
   TrainOptions training{.model = options.model, .optimizer = options.optimizer, .step = step};
   training.translation = options.translation;
+  training.gpt = options.gpt;
   training = resolved(training);
-  return {.model = options.model,
-          .shape = shape_of(options),
-          .translation = translation_shape_of(options),
-          .mode = infer ? Mode::kInference : Mode::kTraining,
-          .optimizer = optimizer_options(training),
-          .step = training.step};
+  DryRunOptions program{.model = options.model,
+                        .shape = shape_of(options),
+                        .translation = translation_shape_of(options),
+                        .mode = infer ? Mode::kInference : Mode::kTraining,
+                        .optimizer = optimizer_options(training),
+                        .step = training.step};
+  if (const GptEntry* const gpt = find_gpt(options.model)) {
+    program.gpt = gpt_shape(options.model, options.translation, options.gpt,
+                            options.translation.vocab_size.value_or(gpt->shape.words));
+    program.window_length = static_cast<std::size_t>(window_length(options.model, options.gpt));
+  }
+  return program;
 }
 
 ModelShape shape_of(const ModelOptions& options) {
-  if (translates(options.model)) return {};
+  if (task_of(options.model).trait != kImagesOnly) return {};
   ModelShape shape = find_model(options.model).shape;
   const auto override_with = [](int& extent, const std::optional<std::int64_t>& value) {
     if (value) extent = static_cast<int>(*value);

@@ -6,6 +6,7 @@
 
 #include "train/cli/usage_error.h"
 #include "train/lab/dry_run/model_dry_run.h"
+#include "train/options/gpt_options.h"
 #include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 
@@ -18,14 +19,15 @@ struct ModelOptions {
   std::string model = "lenet";
   std::string optimizer;                                  // empty: the model's default
   std::optional<std::int64_t> classes, insize, channels;  // unset: the model's default
-  TranslationOptions translation;                         // seq2seq only
+  TranslationOptions translation;                         // seq2seq; sizes of a gpt, too
+  GptOptions gpt;
 };
 
-// Adds --model, --classes, --insize and --channels, and for seq2seq --vocab-size and the options of
-// its network.
+// Adds --model, --classes, --insize and --channels, and for text --vocab-size and the options of
+// networks.
 void add_model_options(OptionList& list, ModelOptions& options);
 
-// Returns the shape of an image model; meaningless for seq2seq.
+// Returns the shape of an image model; meaningless for text.
 ModelShape shape_of(const ModelOptions& options);
 // Returns the shape of seq2seq, with vocabularies of --vocab-size words.
 Seq2SeqShape translation_shape_of(const ModelOptions& options);

@@ -198,7 +198,7 @@ CommandRun declare_graph(OptionList& list) {
   const auto arguments = std::make_shared<GraphArguments>();
   add_model_options(list, arguments->model);
   list.add("--batch-size", integer(arguments->batch_size, 1, kMostImages),
-           "Images or sentences of a batch");
+           "Images, sentences or windows of a batch");
   list.add("--infer", flag(arguments->infer), "Run an inference step instead of a training step");
   list.add("--input-gradient", flag(arguments->input_gradient),
            "Compute the gradient of the images, too, as saliency maps need it", kImagesOnly)

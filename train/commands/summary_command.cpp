@@ -39,16 +39,16 @@ struct ModelTotals {
 struct ModelSummary {
   std::string model;
   ModelShape shape;                 // image models only
-  std::int64_t sentence_words = 0;  // seq2seq only
+  std::int64_t sentence_words = 0;  // or of a window; of text
   std::vector<LayerSummary> layers;
   ModelTotals all, auxiliary_heads;
 
-  bool of_text() const { return translates(model); }
+  bool of_text() const { return task_of(model).trait != kImagesOnly; }
 };
 
 Rows<ModelSummary> rows(const ModelSummary*) {
   return {{"model", "the network", &ModelSummary::model},
-          {"sentence_words", kCount, "words of a sentence; of seq2seq",
+          {"sentence_words", kCount, "words of a sentence or a window; of text",
            [](auto& summary) { return only_if(summary.of_text(), summary.sentence_words); }},
           {"input", "channels, height and width of an image",
            [](auto& summary) {
@@ -61,7 +61,7 @@ Rows<ModelSummary> rows(const ModelSummary*) {
            [](auto& summary) { return summary.all.parameters; }},
           {"trained_parameters", kCount, "of the network, without frozen ones",
            [](auto& summary) { return summary.all.trained; }},
-          {"multiply_adds", kCount, "of an image or a pair of sentences",
+          {"multiply_adds", kCount, "of an image, a window or a pair of sentences",
            [](auto& summary) { return summary.all.multiply_adds; }},
           {"auxiliary_parameters", kCount, "of auxiliary heads",
            [](auto& summary) { return summary.auxiliary_heads.parameters; }},
@@ -93,6 +93,10 @@ std::string table_of(const std::vector<LayerSummary>& rows) {
 std::string input_of(const ModelSummary& summary) {
   if (translates(summary.model)) {
     return fmt::format("pairs of {} words: {} per pair", summary.sentence_words,
+                       text_of(summary.all));
+  }
+  if (summary.of_text()) {
+    return fmt::format("windows of {} words: {} per window", summary.sentence_words,
                        text_of(summary.all));
   }
   const ModelShape& shape = summary.shape;
@@ -128,9 +132,14 @@ CommandResult run(const OptionList& list, const SummaryArguments& arguments) {
   ModelSummary summary{.model = options.model,
                        .shape = shape_of(options),
                        .sentence_words = arguments.sentence_words};
-  const auto frozen = frozen_parameters(arguments.step, options.model, options.translation);
-  summary.layers = translates(options.model)
-                       ? summarize(translation_shape_of(options), arguments.sentence_words, frozen)
+  DryRunOptions program = dry_run_options(options, arguments.step, false);
+  program.sentence_words = arguments.sentence_words;
+  if (!translates(options.model)) {
+    summary.sentence_words = static_cast<std::int64_t>(program.window_length);
+  }
+  const auto& frozen = program.step.frozen;
+  summary.layers = summary.of_text()
+                       ? summarize(program, frozen)
                        : summarize(find_model(options.model), summary.shape, 1, frozen);
   for (const LayerSummary& row : summary.layers) {
     add(summary.all, row);
@@ -145,7 +154,7 @@ CommandRun declare_summary(OptionList& list) {
   const auto arguments = std::make_shared<SummaryArguments>();
   add_model_options(list, arguments->model);
   list.add("--sentence-words", integer(arguments->sentence_words, 1, 10'000),
-           "Words per sentence of seq2seq, source and target", kTextOnly);
+           "Words per sentence of seq2seq, source and target", kTranslationOnly);
   add_freezing_options(list, arguments->step);
   list.prints(keys<ModelSummary>);
   return [&list, arguments](Console&) { return run(list, *arguments); };

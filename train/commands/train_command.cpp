@@ -131,7 +131,7 @@ CommandResult run(SaidRun said, std::optional<std::int64_t> batches, Console& co
   } else {
     console.say(fmt::format("{} ranks: a step takes {} batches of {} {}", group->ranks(),
                             step_batches(said.options), said.options.batch_size,
-                            translates(said.options) ? "sentences" : "images"));
+                            task_of(said.options.model).items));
     result = begun<Trainer>(said, console, begin)->run();
   }
   group->leave();

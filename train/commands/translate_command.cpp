@@ -192,8 +192,8 @@ std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabul
 TrainOptions options_of_run(const LoadedCheckpoint& loaded, const TranslateArguments& arguments) {
   TrainOptions options = train_options_from(*loaded.checkpoint.position.arguments);
   if (!translates(options)) {
-    throw UsageError("the checkpoint's model, " + options.model +
-                     ", classifies images: use skyline evaluate");
+    throw UsageError(
+        fmt::format("the checkpoint's model, {}, {}", options.model, task_of(options.model).use));
   }
   if (arguments.threads > 0) options.threads = arguments.threads;
   move_to(options, arguments.device);

@@ -15,6 +15,7 @@
 #include "memory/device/out_of_memory.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/byte_sizes.h"
+#include "train/cli/option_list.h"
 #include "train/decide/rank_sums.h"
 #include "train/decide/step_seconds.h"
 #include "train/run/use_threads.h"
@@ -87,8 +88,8 @@ BudgetAnswer chosen_savings(const TrainOptions& options, const StepSeconds& seco
 bool chosen_prefetch(const TrainOptions& options, StepDecisions tried, StepProbe& probe,
                      Console& console) {
   const MemoryOptions& memory = options.memory;
-  if (memory.device != "cuda" || !options.device.prefetch || translates(options) ||
-      options.step.memory_bytes) {
+  if (memory.device != "cuda" || !options.device.prefetch ||
+      task_of(options.model).trait != kImagesOnly || options.step.memory_bytes) {
     return false;
   }
   tried.prefetch = true;

@@ -95,6 +95,8 @@ class ImageWorkload final : public Workload {
                           {"top5", "test top-5", MetricKind::kShare},
                           {"test_loss", "test", MetricKind::kLoss},
                           {kTrainingTop1, "training top-1", MetricKind::kShare}},
+              .patience = "top1",
+              .patience_text = "top-1",
               .lengths_name = {},
               .uses = {"predict RUN FILE.jpg", "evaluate RUN"}};
     for (const std::string& warning : data_.warnings) console.warn(warning);
@@ -112,7 +114,7 @@ class ImageWorkload final : public Workload {
       facts.push_back({"momentum", fmt::format("{}", options_.momentum)});
       facts.push_back(
           {"weight decay",
-           fmt::format("{}{}", options_.weight_decay,
+           fmt::format("{}{}", *options_.weight_decay,
                        options_.decay_weights_only ? ", of matrices and kernels" : "")});
     }
     if (mode == Mode::kTraining && options_.label_smoothing > 0) {

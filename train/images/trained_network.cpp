@@ -191,7 +191,7 @@ void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArgu
   list.add(name, path(arguments.checkpoint, "DIR"),
            "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
   list.add("--batch-size", integer(arguments.batch_size, 0, kMany),
-           "Images per step (0: as in the run)");
+           "Images or windows per step (0: as in the run)");
   list.add("--threads", integer(arguments.threads, 0, kMostThreads), "Threads (0: as in the run)");
   add_device_option(list, arguments.device, "Device to compute on (default: the run's)");
 }
@@ -203,16 +203,18 @@ Rows<TrainedNetwork> rows(const TrainedNetwork*) {
            [](auto& trained) { return trained.position().step; }}};
 }
 
-TrainedNetwork load_network(const CheckpointArguments& arguments, Console& console) {
+TrainedNetwork load_network(const CheckpointArguments& arguments, unsigned tasks,
+                            Console& console) {
   TrainedNetwork trained{.loaded = load_checkpoint(arguments.checkpoint),
                          .options = {},
                          .data = {},
                          .engines_file = {}};
   for (const std::string& warning : trained.loaded.warnings) console.warn(warning);
   trained.options = train_options_from(*trained.position().arguments);
-  if (translates(trained.options)) {
-    throw UsageError("the checkpoint's model, " + trained.options.model +
-                     ", translates: use skyline translate");
+  const Task& task = task_of(trained.options.model);
+  if ((task.trait & tasks) == 0) {
+    throw UsageError(
+        fmt::format("the checkpoint's model, {}, {}", trained.options.model, task.use));
   }
   trained.data = trained_data(trained.position().data);
   if (arguments.batch_size > 0) trained.options.batch_size = arguments.batch_size;

@@ -62,7 +62,7 @@ struct CheckpointArguments {
 // The positional argument `name`, --batch-size, --threads and --device.
 void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArguments& arguments);
 
-// A checkpoint of an image model.
+// A checkpoint; `data` is of images.
 struct TrainedNetwork {
   LoadedCheckpoint loaded;
   TrainOptions options;  // of the run, moved to the device that is asked for; not resolved
@@ -75,8 +75,8 @@ struct TrainedNetwork {
 Rows<TrainedNetwork> rows(const TrainedNetwork*);
 
 // Loads a checkpoint and warns of damaged ones that were skipped. Throws CheckpointError, and
-// UsageError if the checkpoint's model translates.
-TrainedNetwork load_network(const CheckpointArguments& arguments, Console& console);
+// UsageError if the checkpoint's model is for none of `tasks` (Task::trait).
+TrainedNetwork load_network(const CheckpointArguments& arguments, unsigned tasks, Console& console);
 
 // How commands run a network over images.
 EvaluationBatches evaluation_batches(const TrainOptions& options);

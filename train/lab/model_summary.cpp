@@ -7,7 +7,6 @@
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
-#include "train/translation/translation_step.h"
 
 namespace skyline {
 namespace {
@@ -48,9 +47,9 @@ LayerSummary summary_of(const Node& node, bool auxiliary, std::set<const Node*>&
   }
   // A weight multiplies once per pixel or word of the output; an embedding only looks up rows.
   const Shape& output = row.output;
-  const std::int64_t positions = row.op == "embedding" ? 0
-                                 : output.rank() == 4  ? output.elements() / output[1]
-                                                       : output[0];
+  const std::int64_t positions = row.op.starts_with("embedding") ? 0
+                                 : output.rank() == 4            ? output.elements() / output[1]
+                                                                 : output[0];
   for (const Edge& edge : node.inputs) {
     if (!edge.node || !edge.node->is_leaf()) continue;
     const Shape& shape = edge.node->output_specs.front().shape;
@@ -86,14 +85,11 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
   return rows;
 }
 
-std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words,
+std::vector<LayerSummary> summarize(const DryRunOptions& text_model,
                                     std::span<const std::string> frozen) {
-  SimulatedDevice device;
-  BestFitPool pool(device);
-  Context context(pool, {.execute = false});
-  const Seq2Seq model(context, shape);
-  const std::vector<std::int32_t> length = {static_cast<std::int32_t>(sentence_words)};
-  const Tensor loss = translation_loss(context, model, batch_of_lengths(length, length));
+  const std::unique_ptr<ModelRun> run = make_run(text_model);
+  run->take_empty_batch(1);
+  const Tensor loss = run->loss_of(0).loss;
   Nodes nodes;
   add_nodes(loss, nodes);
   std::vector<LayerSummary> rows;

@@ -7,8 +7,8 @@
 
 #include "framework/shape.h"
 #include "models/models.h"
-#include "models/seq2seq.h"
 #include "train/cli/figures.h"
+#include "train/lab/dry_run/model_dry_run.h"
 
 namespace skyline {
 
@@ -28,9 +28,9 @@ struct LayerSummary {
 std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& shape,
                                     std::int64_t batch_size = 1,
                                     std::span<const std::string> frozen = {});
-// The same for one pair of sentences of `sentence_words` words each, up to the logits. As always,
-// the decoder reads one word more than the sentence has.
-std::vector<LayerSummary> summarize(const Seq2SeqShape& shape, std::int64_t sentence_words,
+// The same for a model of text, up to the logits, of one window or one pair of sentences; as
+// always, the decoder reads one word more than the sentence has.
+std::vector<LayerSummary> summarize(const DryRunOptions& text_model,
                                     std::span<const std::string> frozen = {});
 
 }  // namespace skyline

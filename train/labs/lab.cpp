@@ -21,6 +21,8 @@ constexpr Lab kLabs[] = {
      [](std::uint64_t seed) { return score_in_place(may_overwrite_exercise, seed); }},
     {"order", "order the ops of a step for the least peak",
      [](std::uint64_t seed) { return score_order(order_exercise, seed); }},
+    {"bytes", "say where the bytes of GPT-2 go",
+     [](std::uint64_t seed) { return score_bytes(bytes_exercise, seed); }},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "memory/device/device.h"
 #include "memory/step_graph.h"
 #include "memory/trace.h"
+#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 
@@ -83,5 +84,11 @@ using OrderWriter = std::function<std::vector<OpId>(const StepGraph&)>;
 // Scores an order of ops on 60 hidden step graphs: sequences that respect what ops need (the
 // checker checks them), then their peaks against the program's order and against proved optima.
 LabScore score_order(const OrderWriter& writer, std::uint64_t seed);
+
+// Returns where the bytes of a step go.
+using BytesWriter = std::function<GptBytes(const GptNumbers&)>;
+
+// Scores tables of bytes of 10 hidden networks: each line must be what a dry run of the step finds.
+LabScore score_bytes(const BytesWriter& writer, std::uint64_t seed);
 
 }  // namespace skyline

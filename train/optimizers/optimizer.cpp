@@ -48,19 +48,44 @@ class Sgd final : public Optimizer {
 class Adam final : public Optimizer {
  public:
   Adam(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
-      : Optimizer(context, network, {"first_moment", "second_moment"}, options, place) {}
+      : Optimizer(context, network, {"first_moment", "second_moment"}, options, place),
+        beta2_(options.beta2) {}
 
  private:
   std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
                                       bool) const override {
-    return adam_op({.alpha = params.learning_rate, .step = params.step}, parameters, place());
+    return adam_op({.alpha = params.learning_rate, .beta2 = beta2_, .step = params.step},
+                   parameters, place());
   }
+
+  float beta2_;
+};
+
+// AdamW, see adamw_op(), which lets matrices decay. Keeps what Adam keeps.
+class AdamW final : public Optimizer {
+ public:
+  AdamW(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
+      : Optimizer(context, network, {"first_moment", "second_moment"}, options, place),
+        beta2_(options.beta2),
+        weight_decay_(options.weight_decay) {}
+
+ private:
+  std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
+                                      bool) const override {
+    return adamw_op({.alpha = params.learning_rate,
+                     .beta2 = beta2_,
+                     .weight_decay = weight_decay_,
+                     .step = params.step},
+                    parameters, place());
+  }
+
+  float beta2_, weight_decay_;
 };
 
 }  // namespace
 
 const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names = {"sgd", "adam"};
+  static const std::vector<std::string> names = {"sgd", "adam", "adamw"};
   return names;
 }
 
@@ -135,6 +160,7 @@ std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& netwo
                                           const OptimizerOptions& options, RankOf place) {
   if (options.name == "sgd") return std::make_unique<Sgd>(context, network, options, place);
   if (options.name == "adam") return std::make_unique<Adam>(context, network, options, place);
+  if (options.name == "adamw") return std::make_unique<AdamW>(context, network, options, place);
   throw std::invalid_argument("unknown optimizer '" + options.name + "'");
 }
 
@@ -152,7 +178,7 @@ double LearningRate::without_warmup(std::int64_t step) const {
   if (schedule == "cosine") {
     const double done =
         share(std::max<std::int64_t>(step - warmup_steps, 0), total_steps - warmup_steps);
-    return base * (1.0 + std::cos(std::numbers::pi * done)) / 2.0;
+    return least + (base - least) * (1.0 + std::cos(std::numbers::pi * done)) / 2.0;
   }
   const double done = share(step, total_steps);
   if (schedule == "step") return base * (done < 0.5 ? 1.0 : done < 0.75 ? 0.1 : 0.01);

@@ -13,17 +13,19 @@
 
 namespace skyline {
 
-// Settings of an optimizer. Only SGD uses `momentum`, `weight_decay` and `decay_weights_only`.
+// Settings of an optimizer. Only SGD uses `momentum` and `decay_weights_only`, only AdamW and Adam
+// `beta2`; Adam has no `weight_decay`.
 struct OptimizerOptions {
   std::string name = "sgd";  // one of optimizer_names()
   float momentum = 0.9f;
-  float weight_decay = 1e-4f;  // L2, on every parameter
+  float weight_decay = 1e-4f;  // SGD: L2, on every parameter; AdamW: apart, on matrices
   // Only matrices and kernels decay: no bias, and neither scale nor shift of a normalization.
   bool decay_weights_only = false;
+  float beta2 = 0.999f;
   float clip = 0;  // limit of the norm of all gradients together; 0: none
 };
 
-// "sgd", "adam".
+// "sgd", "adam", "adamw".
 const std::vector<std::string>& optimizer_names();
 
 // Values that change from update to update.
@@ -92,15 +94,15 @@ std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& netwo
 
 // Learning rate schedules over a run of `total_steps`; each step has its own rate:
 //   constant    base
-//   cosine      base * (1 + cos(pi * done)) / 2, where `done` is the share of the steps after the
-//               warm-up that are done (Loshchilov and Hutter 2017, eq. 5)
+//   cosine      least + (base - least) * (1 + cos(pi * done)) / 2, where `done` is the share of the
+//               steps after the warm-up that are done (Loshchilov and Hutter 2017, eq. 5)
 //   step        base, a tenth of it from half of the run on, a hundredth from three quarters on
 //               (He et al. 2016, section 4.2)
 //   milestones  base * gamma^m after m of the milestones
 // The first `warmup_steps` rates of any of them are 1/w, 2/w, … w/w of it (Goyal et al. 2017,
 // section 2.2). So PyTorch's rates are those of ChainedScheduler([LinearLR(start_factor=1/w,
 // total_iters=w-1), MultiStepLR]) and of SequentialLR([LinearLR, CosineAnnealingLR(T_max =
-// total_steps - w)], milestones=[w]), stepped once a step.
+// total_steps - w, eta_min = least)], milestones=[w]), stepped once a step.
 struct LearningRate {
   double base = 0.05;
   std::string schedule = "cosine";
@@ -108,6 +110,7 @@ struct LearningRate {
   std::int64_t warmup_steps = 0;
   std::vector<std::int64_t> milestones = {};  // steps, ascending
   double gamma = 0.1;
+  double least = 0;  // of the cosine
 
   // Returns the rate of step `step`, counted from 0. Throws std::invalid_argument for an unknown
   // schedule.

@@ -10,6 +10,7 @@
 
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
+#include "models/gpt.h"
 #include "models/models.h"
 #include "models/seq2seq.h"
 #include "train/cli/usage_error.h"
@@ -30,13 +31,15 @@ std::string owner_of(const std::string& name) {
 
 // Makes the network without memory: names depend on neither images nor words.
 std::vector<Named> names_in(const std::string& model, const TranslationOptions& translation,
-                            Mode mode) {
+                            const GptOptions& gpt, Mode mode) {
   SimulatedDevice device;
   BestFitPool pool(device);
   Context context(pool, {.execute = false, .mode = mode});
   std::unique_ptr<Network> network;
   if (model == kSeq2Seq) {
     network = std::make_unique<Seq2Seq>(context, seq2seq_shape(translation, 1, 1));
+  } else if (find_gpt(model) != nullptr) {
+    network = std::make_unique<Gpt>(context, gpt_shape(model, translation, gpt, 1));
   } else {
     const ModelEntry& entry = find_model(model);
     network = entry.make(context, entry.shape);
@@ -88,14 +91,15 @@ std::set<std::string> within(const std::string& layer, const std::vector<Named>&
 }  // namespace
 
 std::vector<std::string> frozen_parameters(const StepOptions& step, const std::string& model,
-                                           const TranslationOptions& translation) {
+                                           const TranslationOptions& translation,
+                                           const GptOptions& gpt) {
   if (step.freeze.empty() && !step.train_last) return {};
-  const std::vector<Named> all = names_in(model, translation, Mode::kTraining);
+  const std::vector<Named> all = names_in(model, translation, gpt, Mode::kTraining);
   std::set<std::string> frozen;
   for (const std::string& layer : step.freeze) frozen.merge(within(layer, all));
   if (step.train_last) {
     // Without the auxiliary heads, which are only in training.
-    const std::string last = names_in(model, translation, Mode::kInference).back().own;
+    const std::string last = names_in(model, translation, gpt, Mode::kInference).back().own;
     for (const Named& name : all) {
       if (owner_of(name.own) != owner_of(last)) frozen.insert(name.own);
     }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "train/options/gpt_options.h"
 #include "train/options/step_options.h"
 #include "train/options/translation_options.h"
 
@@ -13,6 +14,7 @@ namespace skyline {
 // `summary`; it stands for all inside it, and * and ? for any characters. Throws UsageError for a
 // name that fits nothing, and if nothing is left to train.
 std::vector<std::string> frozen_parameters(const StepOptions& step, const std::string& model,
-                                           const TranslationOptions& translation);
+                                           const TranslationOptions& translation,
+                                           const GptOptions& gpt = {});
 
 }  // namespace skyline

@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "framework/ranks/rank_transport.h"
+#include "models/gpt.h"
 #include "models/models.h"
+#include "models/seq2seq.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
 #include "train/options/freezing.h"
@@ -20,31 +22,71 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kSeq2SeqLearningRate = 1e-3;  // Adam's default, Kingma and Ba 2015
-constexpr const char* kNumbers = "numbers";    // the generator of text
-constexpr double kClip = 5;                    // Sutskever et al. 2014, section 3.4
+constexpr double kSgdWeightDecay = 1e-4, kAdamBeta2 = 0.999;
+
+constexpr Task kImages{.trait = kImagesOnly,
+                       .does = "read images",
+                       .use = "classifies images: use skyline evaluate",
+                       .items = "images",
+                       .generator = "shapes",
+                       .policy = ShapePolicy::kPerShape,
+                       .learning_rate = 0,
+                       .clip = 0,
+                       .optimizer = "sgd"};
+constexpr Task kTranslation{.trait = kTranslationOnly,
+                            .does = "translate",
+                            .use = "translates: use skyline translate",
+                            .items = "sentences",
+                            .generator = "numbers",
+                            .policy = ShapePolicy::kUpperBound,
+                            .learning_rate = 1e-3,  // Adam's default, Kingma and Ba 2015
+                            .clip = 5,              // Sutskever et al. 2014, section 3.4
+                            .optimizer = "adam"};
+constexpr Task kGpt{.trait = kGptOnly,
+                    .does = "go on with a text",
+                    .use = "goes on with a text: use skyline generate",
+                    .items = "windows",
+                    .generator = "sums",
+                    .policy = ShapePolicy::kPerShape,
+                    .learning_rate = 0,
+                    .clip = 0,
+                    .optimizer = "adamw"};
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
-  list.add("--batch-size", integer(options.batch_size, 1, kMany), "Images or sentences of a batch");
+  list.add("--batch-size", integer(options.batch_size, 1, kMany),
+           "Images, sentences or windows of a batch");
   list.add("--lr,--learning-rate", number(options.learning_rate, 0, 1e6),
            "Learning rate (0: the model's default)", kMayChange);
   list.add("--optimizer", choice(options.optimizer, optimizer_names(), "optimizer"),
-           "Optimizer (default: sgd for images, adam for seq2seq)", kMayBeAbsent);
+           "Optimizer (default: sgd for images, adam for seq2seq, adamw for gpts)", kMayBeAbsent);
   list.add("--momentum", number(options.momentum, 0, 1),
            "SGD momentum: v = momentum * v - lr * (g + decay * w), w = w + v", kMayChange);
-  list.add("--weight-decay", number(options.weight_decay, 0, 1e6),
-           "SGD weight decay: L2, on every parameter unless --decay-weights-only is given",
-           kMayChange);
+  list.add(
+      "--weight-decay", number(options.weight_decay, 0, 1e6),
+      "SGD weight decay: L2, on every parameter unless --decay-weights-only is given (default: "
+      "1e-4). AdamW: apart from the gradient, on matrices only (default: the model's)",
+      kMayChange);
+  list.add(
+      "--beta2", number(options.beta2, 0, 1),
+      "Adam and AdamW: how much of the mean of squares stays from step to step (default: 0.999; "
+      "gpt-small 0.99)",
+      kMayChange | kMayBeAbsent);
   list.add("--decay-weights-only", flag(options.decay_weights_only),
            "Only matrices and kernels decay: no bias, and no scale or shift of a normalization",
            kMayChange | kMayBeAbsent);
   list.add("--schedule", choice(options.schedule, schedule_names(), "schedule"),
-           "How the learning rate falls over the run. cosine: from step to step, to 0; step: to a "
+           "How the learning rate falls over the run. cosine: from step to step, to "
+           "--least-learning-rate; step: to a "
            "tenth at half of the run and to a hundredth at three quarters; milestones: at "
            "--milestones; constant: never",
            kMayChange)
       .needs({"--milestones"}, "--schedule milestones needs --milestones, such as 30,60",
              kMilestones);
+  list.add(
+      "--least-lr,--least-learning-rate", number(options.least_learning_rate, 0, 1e6),
+      "The rate at which the cosine ends (default: 0; gpt-small: a tenth of the rate, gpt2: the "
+      "rate)",
+      kMayChange | kMayBeAbsent);
   list.add("--milestones", ascending(options.milestones, 1, kMany),
            "With --schedule milestones: multiply the learning rate by --gamma after each of these "
            "epochs",
@@ -55,6 +97,9 @@ void add_optimization_options(OptionList& list, TrainOptions& options) {
            "Raise the learning rate step by step over so many epochs at the start, such as 0.5 or "
            "5, from its first part to all of it (--warmup-steps is of memory, not of this)",
            kMayChange | kMayBeAbsent);
+  list.add("--lr-warmup-steps", integer(options.lr_warmup_steps, 0, kMany),
+           "The same in steps (default: 0; gpt-small 100)", kMayChange | kMayBeAbsent)
+      .excludes("--lr-warmup-epochs");
   list.add("--label-smoothing", number(options.label_smoothing, 0, 0.99),
            "Share of each label that is spread over all classes; evaluations are not smoothed",
            kImagesOnly | kMayChange | kMayBeAbsent);
@@ -71,6 +116,7 @@ TrainOptions with_whole_paths(TrainOptions options) {
   make_absolute(options.init_weights);
   options.data = resolved(options.data);
   options.translation = resolved(options.translation);
+  make_absolute(options.gpt.tokens);
   options.device = resolved(options.device, options.memory.device);
   return options;
 }
@@ -78,12 +124,36 @@ TrainOptions with_whole_paths(TrainOptions options) {
 // Fused updates run before the norm of all gradients is known, so they cannot clip.
 void resolve_clip(TrainOptions& options) {
   std::optional<double>& clip = options.translation.clip;
-  if (translates(options) && options.step.fused_update && clip.value_or(0) > 0) {
+  if (options.step.fused_update && clip.value_or(0) > 0) {
     throw UsageError(
         "--fused-update updates each parameter before the norm of all gradients is known: give "
         "--clip 0");
   }
-  if (!clip) clip = options.step.fused_update ? 0 : kClip;
+  const GptEntry* const gpt = find_gpt(options.model);
+  if (&task_of(options.model) == &kImages) return;
+  if (!clip) clip = options.step.fused_update ? 0 : gpt ? gpt->clip : task_of(options.model).clip;
+}
+
+void resolve_rates(TrainOptions& options) {
+  const GptEntry* const gpt = find_gpt(options.model);
+  if (options.learning_rate <= 0) {
+    // Through the decimal text, so that 0.1f is stored as 0.1.
+    const Task& task = task_of(options.model);
+    options.learning_rate =
+        gpt ? gpt->learning_rate
+        : task.learning_rate > 0
+            ? task.learning_rate
+            : std::stod(fmt::format("{}", find_model(options.model).learning_rate));
+  }
+  if (gpt && options.lr_warmup_epochs == 0 && !options.lr_warmup_steps) {
+    options.lr_warmup_steps = gpt->warmup_steps;
+  }
+  if (!options.least_learning_rate) {
+    const double share = gpt ? gpt->least_rate / gpt->learning_rate : 0;
+    options.least_learning_rate = share * options.learning_rate;
+  }
+  if (!options.weight_decay) options.weight_decay = gpt ? gpt->weight_decay : kSgdWeightDecay;
+  if (!options.beta2) options.beta2 = gpt ? gpt->beta2 : kAdamBeta2;
 }
 
 // A step within a budget is planned before it runs, on a device that has no more bytes.
@@ -119,9 +189,10 @@ void check_rules(const TrainOptions& options) {
 void add_training_options(OptionList& list, TrainOptions& options) {
   list.add("--model", choice(options.model, model_names(), "model"),
            "What to train; seq2seq reads text: --data numbers, --data FILE with tabs, or --source "
-           "and --target");
+           "and --target; gpts: --data sums, --data FILE, or --tokens");
   add_data_options(list, options.data);
   add_translation_options(list, options.translation);
+  add_gpt_options(list, options.gpt);
   add_optimization_options(list, options);
   add_device_option(list, options.memory.device, "Device to compute on, and to plan memory for");
   add_device_options(list, options.device);
@@ -155,6 +226,9 @@ void add_run_options(OptionList& list, TrainOptions& options) {
            "Every N steps, compute the loss of the step's batch in inference mode, too (0: never). "
            "The step is interrupted for it, so its plan stays (PGMO, section 4.3)",
            kNeutral | kMayBeAbsent);
+  list.add("--translate-every,--evaluate-every", integer(options.evaluate_every, 0, kMany),
+           "Steps between evaluations, besides those after each epoch (0: none)",
+           kNeutral | kMayBeAbsent);
   list.add("--allocator", choice(options.memory.allocator, training_allocator_names(), "allocator"),
            "Allocator of the step's memory", kNeutral);
   add_memory_options(list, options.memory);
@@ -179,7 +253,13 @@ void add_run_options(OptionList& list, TrainOptions& options) {
 std::vector<std::string> model_names() {
   std::vector<std::string> names = names_of(models());
   names.emplace_back(kSeq2Seq);
+  for (const GptEntry& gpt : gpts()) names.emplace_back(gpt.name);
   return names;
+}
+
+const Task& task_of(std::string_view model) {
+  if (model == kSeq2Seq) return kTranslation;
+  return find_gpt(model) != nullptr ? kGpt : kImages;
 }
 
 bool translates(const std::string& model) { return model == kSeq2Seq; }
@@ -187,17 +267,25 @@ bool translates(const std::string& model) { return model == kSeq2Seq; }
 bool translates(const TrainOptions& options) { return translates(options.model); }
 
 void check_given(const OptionList& list, const std::string& model) {
-  const unsigned foreign = translates(model) ? kImagesOnly : kTextOnly;
   for (const Option& option : list.options()) {
-    if (!option.given || (option.traits & foreign) == 0) continue;
+    std::vector<std::string_view> those;
+    bool is_own = false;
+    for (const Task* const task : {&kImages, &kTranslation, &kGpt}) {
+      if ((option.traits & task->trait) == 0) continue;
+      those.push_back(task->does);
+      is_own = is_own || task == &task_of(model);
+    }
+    if (!option.given || those.empty() || is_own) continue;
     throw UsageError(fmt::format("{} is for models that {}, got --model {}", option.name(),
-                                 translates(model) ? "read images" : "translate", model));
+                                 fmt::join(those, " or "), model));
   }
 }
 
 void check_used(const OptionList& list, const TrainOptions& options) {
   const bool generated = !options.data.has_lists() && options.data.data == DataOptions{}.data;
-  const bool numbers = options.translation.source.empty() && options.data.data == kNumbers;
+  const bool numbers =
+      options.translation.source.empty() && options.data.data == kTranslation.generator;
+  const bool tokens = !options.gpt.tokens.empty();
   struct Use {
     std::string_view option;
     bool used;
@@ -205,8 +293,13 @@ void check_used(const OptionList& list, const TrainOptions& options) {
   };
   const bool sgd = options.optimizer == "sgd", by_milestones = options.schedule == kMilestones;
   for (const auto& [option, used, what] :
-       {Use{"--momentum", sgd, "--optimizer sgd"}, Use{"--weight-decay", sgd, "--optimizer sgd"},
-        Use{"--decay-weights-only", sgd && options.weight_decay > 0,
+       {Use{"--momentum", sgd, "--optimizer sgd"},
+        Use{"--weight-decay", options.optimizer != "adam", "--optimizer sgd or adamw"},
+        Use{"--beta2", !sgd, "--optimizer adam or adamw"},
+        Use{"--least-learning-rate", options.schedule == "cosine", "--schedule cosine"},
+        Use{"--vocab-size", translates(options) || tokens, "--tokens"},
+        Use{"--characters", !tokens && options.data.data == kGpt.generator, "--data sums"},
+        Use{"--decay-weights-only", sgd && options.weight_decay > 0.0,
             "--optimizer sgd with a --weight-decay"},
         Use{"--milestones", by_milestones, "--schedule milestones"},
         Use{"--gamma", by_milestones, "--schedule milestones"},
@@ -227,30 +320,30 @@ void move_to(TrainOptions& options, const std::string& device) {
 }
 
 std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t at_once) {
-  if (threads == 0 && !translates(model)) threads = find_model(model).threads;
+  if (threads == 0 && &task_of(model) == &kImages) threads = find_model(model).threads;
   return threads == 0 ? std::max<std::int64_t>(omp_get_num_procs() / at_once, 1) : threads;
 }
 
 TrainOptions resolved(TrainOptions options) {
   check_rules(options);
-  if (options.learning_rate <= 0) {
-    // Through the decimal text, so that 0.1f is stored as 0.1.
-    options.learning_rate =
-        translates(options) ? kSeq2SeqLearningRate
-                            : std::stod(fmt::format("{}", find_model(options.model).learning_rate));
-  }
-  if (options.optimizer.empty()) options.optimizer = translates(options) ? "adam" : "sgd";
+  const Task& task = task_of(options.model);
+  resolve_rates(options);
+  if (options.optimizer.empty()) options.optimizer = task.optimizer;
   resolve_clip(options);
   resolve_budget(options);
-  if (!options.memory.policy) {
-    options.memory.policy = translates(options) ? ShapePolicy::kUpperBound : ShapePolicy::kPerShape;
-  }
+  if (!options.memory.policy) options.memory.policy = task.policy;
   options.memory.allocator = canonical_allocator_name(options.memory.allocator);
-  if (translates(options) && options.data.data == DataOptions{}.data) options.data.data = kNumbers;
-  if (translates(options) && !options.translation.source.empty() && options.data.data != kNumbers) {
+  const bool has_data =
+      options.data.data != DataOptions{}.data && options.data.data != task.generator;
+  if (!has_data) options.data.data = task.generator;
+  if (!options.gpt.tokens.empty() && has_data) {
+    throw UsageError("--data and --tokens exclude each other: give one of them");
+  }
+  if (!options.translation.source.empty() && has_data) {
     throw UsageError("--data and --source exclude each other: give one of them");
   }
-  options.step.frozen = frozen_parameters(options.step, options.model, options.translation);
+  options.step.frozen =
+      frozen_parameters(options.step, options.model, options.translation, options.gpt);
   options = with_whole_paths(std::move(options));
   check_device_of(options.memory.allocator, options.memory.device);
   options.data.seed = static_cast<std::uint64_t>(options.seed);
@@ -311,23 +404,25 @@ std::int64_t step_batches(const TrainOptions& options) {
 }
 
 OptimizerOptions optimizer_options(const TrainOptions& options) {
-  return {.name = options.optimizer,
-          .momentum = static_cast<float>(options.momentum),
-          .weight_decay = static_cast<float>(options.weight_decay),
-          .decay_weights_only = options.decay_weights_only,
-          .clip = translates(options) ? static_cast<float>(options.translation.clip.value_or(kClip))
-                                      : 0.0f};
+  return {
+      .name = options.optimizer,
+      .momentum = static_cast<float>(options.momentum),
+      .weight_decay = static_cast<float>(options.weight_decay.value_or(kSgdWeightDecay)),
+      .decay_weights_only = options.decay_weights_only,
+      .beta2 = static_cast<float>(options.beta2.value_or(kAdamBeta2)),
+      .clip = static_cast<float>(options.translation.clip.value_or(task_of(options.model).clip))};
 }
 
 LearningRate learning_rate(const TrainOptions& options, std::int64_t total_steps,
                            std::int64_t epoch_steps) {
-  LearningRate rate{
-      .base = options.learning_rate,
-      .schedule = options.schedule,
-      .total_steps = total_steps,
-      .warmup_steps = std::llround(options.lr_warmup_epochs * static_cast<double>(epoch_steps)),
-      .milestones = options.milestones,
-      .gamma = options.gamma};
+  LearningRate rate{.base = options.learning_rate,
+                    .schedule = options.schedule,
+                    .total_steps = total_steps,
+                    .warmup_steps = options.lr_warmup_steps.value_or(
+                        std::llround(options.lr_warmup_epochs * static_cast<double>(epoch_steps))),
+                    .milestones = options.milestones,
+                    .gamma = options.gamma,
+                    .least = options.least_learning_rate.value_or(0)};
   for (std::int64_t& milestone : rate.milestones) milestone *= epoch_steps;
   return rate;
 }

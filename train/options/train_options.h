@@ -9,6 +9,7 @@
 #include "train/optimizers/optimizer.h"
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
+#include "train/options/gpt_options.h"
 #include "train/options/memory_options.h"
 #include "train/options/step_options.h"
 #include "train/options/translation_options.h"
@@ -21,19 +22,23 @@ namespace skyline {
 struct TrainOptions {
   std::string model = "lenet";
   DataOptions data;
-  TranslationOptions translation;  // only for seq2seq
+  TranslationOptions translation;  // only for seq2seq; sizes of a gpt, too
+  GptOptions gpt;
   std::int64_t epochs = 4;
   std::optional<std::int64_t> steps;  // instead of epochs
   std::int64_t batch_size = 32;
   double learning_rate = 0;  // 0: the model's default
   std::string schedule = "cosine";
   double lr_warmup_epochs = 0;
-  std::vector<std::int64_t> milestones = {};  // epochs, of the schedule "milestones"
-  double gamma = 0.1;                         // what each of them multiplies the rate by
-  std::string optimizer;                      // empty: the model's default
+  std::optional<std::int64_t> lr_warmup_steps;  // instead; unset: the model's default
+  std::optional<double> least_learning_rate;    // of the cosine; unset: the model's default
+  std::vector<std::int64_t> milestones = {};    // epochs, of the schedule "milestones"
+  double gamma = 0.1;                           // what each of them multiplies the rate by
+  std::string optimizer;                        // empty: the model's default
   double momentum = 0.9;
-  double weight_decay = 1e-4;
-  bool decay_weights_only = false;  // biases and normalization do not decay
+  std::optional<double> weight_decay;  // unset: the model's default
+  std::optional<double> beta2;         // of Adam; unset: the model's default
+  bool decay_weights_only = false;     // biases and normalization do not decay
   double label_smoothing = 0;
   std::string class_weights = {};  // "balanced", or a number a class; empty: all count the same
   std::int64_t seed = 0;
@@ -49,11 +54,25 @@ struct TrainOptions {
   std::optional<std::int64_t> print_every;  // steps; empty: by time
   bool verbose = false;                     // the table of the process at the end, too
   std::int64_t inference_loss_every = 0;    // steps; 0: never
+  std::int64_t evaluate_every = 0;          // steps; 0: only after each epoch
 };
 
-// All image models, and seq2seq.
+// A kind of training: what texts call it, and what it takes by default.
+struct Task {
+  unsigned trait;              // of options that are only for it: kImagesOnly
+  std::string_view does;       // "read images"
+  std::string_view use;        // of a checkpoint: "classifies images: use skyline evaluate"
+  std::string_view items;      // that a batch counts: "images"
+  std::string_view generator;  // the data
+  ShapePolicy policy;          // of memory
+  double learning_rate, clip;  // 0: the model's
+  std::string_view optimizer;
+};
+const Task& task_of(std::string_view model);
+
+// All image models, seq2seq and the gpts.
 std::vector<std::string> model_names();
-// True if the model translates text; all others classify images.
+// True if the model translates text.
 bool translates(const std::string& model);
 bool translates(const TrainOptions& options);
 

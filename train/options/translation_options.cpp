@@ -13,7 +13,10 @@ namespace {
 constexpr std::int64_t kMostPairs = 10'000'000;  // generated ones are kept: 160 bytes each
 
 // Image runs stored before translation existed lack all of these.
-constexpr unsigned kText = kTextOnly | kMayBeAbsent;
+constexpr unsigned kText = kTranslationOnly | kMayBeAbsent;
+constexpr unsigned kAnyText = kTextOnly | kMayBeAbsent;
+constexpr std::int64_t kLayers = 2, kUnits = 256;
+constexpr double kDropout = 0.1;
 constexpr const char* kPaperSize =
     "--paper sets the size: leave out --layers, --units, --embedding";
 
@@ -60,7 +63,9 @@ void require_partners(const char* source_flag, const Files& sources, const char*
 
 void add_vocabulary_size(OptionList& list, TranslationOptions& options) {
   list.add("--vocab-size", integer(options.vocab_size, 1, kMany),
-           "Vocabulary: the N most frequent words per side", kText);
+           "Vocabulary: the N most frequent words per side (default: 40000); gpt: words that "
+           "--tokens may name (default: the model's)",
+           kAnyText);
 }
 
 void add_network_options(OptionList& list, TranslationOptions& options) {
@@ -72,24 +77,25 @@ void add_network_options(OptionList& list, TranslationOptions& options) {
       .excludes("--layers", kPaperSize)
       .excludes("--units", kPaperSize)
       .excludes("--embedding", kPaperSize);
-  list.add("--layers", integer(options.layers, 1, 64), "Layers of each LSTM", kText);
-  list.add("--units", integer(options.units, 1, 65'536), "Units per layer", kText);
+  list.add("--layers", integer(options.layers, 1, 64),
+           "Layers of each LSTM (default: 2), or of a gpt (default: the model's)", kAnyText);
+  list.add("--units", integer(options.units, 1, 65'536),
+           "Units per layer (default: 256), or channels of a gpt (default: the model's)", kAnyText);
   list.add("--embedding", integer(options.embedding, 0, 65'536),
            "Values per embedded word (0: as many as --units)", kText);
-  list.add("--dropout", number(options.dropout, 0, 0.99), "Dropout between layers", kText);
+  list.add("--dropout", number(options.dropout, 0, 0.99),
+           "Dropout between layers (default: 0.1), or of a gpt's branches (default: 0)", kAnyText);
   list.add("--unroll", flag(options.unroll),
            "Run LSTMs word by word, so that requests grow with the sentences", kText);
   list.add("--clip", number(options.clip, 0, 1e9),
-           "Largest norm of the gradients (0: no limit; default: 5, or 0 with --fused-update)",
-           kText);
+           "Largest norm of the gradients (0: no limit; default: 5 of seq2seq, 1 of gpt-small, 0 "
+           "of gpt2 and with --fused-update)",
+           kAnyText);
 }
 
 void add_translation_options(OptionList& list, TranslationOptions& options) {
   add_text_options(list, options);
   add_network_options(list, options);
-  list.add("--translate-every", integer(options.translate_every, 0, kMany),
-           "Steps between BLEU evaluations with a sample translation (0: after each epoch)",
-           kText | kNeutral);
   list.add("--val-pairs", integer(options.val_pairs, 1, kMostPairs),
            "Most validation pairs to translate", kText);
 }
@@ -107,18 +113,19 @@ TranslationOptions resolved(TranslationOptions options) {
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
                            std::int64_t target_words) {
+  const std::int64_t units = options.units.value_or(kUnits);
   if (options.paper) {
     return {.source_words = source_words,
             .target_words = target_words,
-            .dropout = static_cast<float>(options.dropout),
+            .dropout = static_cast<float>(options.dropout.value_or(kDropout)),
             .unroll = options.unroll};
   }
   return {.source_words = source_words,
           .target_words = target_words,
-          .layers = options.layers,
-          .units = options.units,
-          .embedding = options.embedding > 0 ? options.embedding : options.units,
-          .dropout = static_cast<float>(options.dropout),
+          .layers = options.layers.value_or(kLayers),
+          .units = units,
+          .embedding = options.embedding > 0 ? options.embedding : units,
+          .dropout = static_cast<float>(options.dropout.value_or(kDropout)),
           .unroll = options.unroll};
 }
 

@@ -16,6 +16,9 @@ struct TrainOptions;
 // Input and size of a translation model. Sentences come from the generator `numbers` or one
 // tab-separated file, both given by --data, or from pairs of files of lines, which are read as one
 // text.
+//
+// The optional members are also those of a model that goes on with a text; each model has its own
+// defaults.
 struct TranslationOptions {
   std::int64_t pairs = 50'000;              // of the generator
   std::vector<std::string> source, target;  // files of lines, one target per source; empty: --data
@@ -23,25 +26,25 @@ struct TranslationOptions {
   // Or pairs of files. If there is neither, every 20th pair is held out.
   std::vector<std::string> val_source, val_target;
   bool lower = false;
-  std::int64_t max_words = 50;       // per training sentence, on both sides; validation is not cut
-  std::int64_t vocab_size = 40'000;  // most frequent words per side
-  bool bucket = false;               // batches of sentences of similar length
-  bool strict = false;               // the first faulty line ends the run
+  std::int64_t max_words = 50;  // per training sentence, on both sides; validation is not cut
+  std::optional<std::int64_t> vocab_size;  // most frequent words per side; seq2seq: 40,000
+  bool bucket = false;                     // batches of sentences of similar length
+  bool strict = false;                     // the first faulty line ends the run
 
-  std::int64_t layers = 2;
-  std::int64_t units = 256;
-  std::int64_t embedding = 0;  // 0: units
-  double dropout = 0.1;
+  std::optional<std::int64_t> layers, units;  // seq2seq: 2 and 256
+  std::int64_t embedding = 0;                 // 0: units
+  std::optional<double> dropout;              // seq2seq: 0.1
   bool unroll = false;
   bool paper = false;          // PGMO's size instead of layers, units and embedding
   std::optional<double> clip;  // largest norm of the gradients; 0: no limit; unset: 5, fused 0
 
-  std::int64_t translate_every = 0;  // steps between sample translations; 0: after each epoch
   std::int64_t val_pairs = 1000;     // most pairs to translate for BLEU
   std::int64_t translate_words = 0;  // of compare --translate
 
   bool operator==(const TranslationOptions&) const = default;
 };
+
+inline constexpr std::int64_t kSeq2SeqWords = 40'000;  // of each side
 
 void add_vocabulary_size(OptionList& list, TranslationOptions& options);
 // --paper, --layers, --units, --embedding, --dropout, --unroll and --clip.

@@ -50,7 +50,8 @@ std::vector<StoredPlace> state_of(ModelRun& run) {
     const Parameter& parameter = parameter_of_state(run, i);
     const StoredWeight& weight = *weights.at(parameter.value.storage().get());
     const std::string part = state[i].name.substr(parameter.name.size());
-    result.push_back({{weight.name + part, weight.value, weight.channels}, bytes_of_state(run, i)});
+    result.push_back({weight, bytes_of_state(run, i)});
+    result.back().weight.name += part;
   }
   return result;
 }

@@ -245,7 +245,7 @@ TranslationData open_translation_data(const TranslationOptions& options, const s
                                       std::optional<Vocabularies> vocabularies) {
   const Texts texts = read_texts(options, data, seed);
   const std::string name = name_of(options, data);
-  const auto most = static_cast<std::size_t>(options.vocab_size);
+  const auto most = static_cast<std::size_t>(options.vocab_size.value_or(kSeq2SeqWords));
   if (!vocabularies) {
     vocabularies.emplace(Vocabulary::most_frequent(texts.train.source, most),
                          Vocabulary::most_frequent(texts.train.target, most));

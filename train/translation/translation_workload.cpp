@@ -151,6 +151,8 @@ class TranslationWorkload final : public Workload {
                           {"exact_match", "validation exact match", MetricKind::kShare},
                           {"perplexity", "validation perplexity", MetricKind::kNumber},
                           {"validation_loss", "validation", MetricKind::kLoss}},
+              .patience = "validation_loss",  // BLEU stays 0 for long
+              .patience_text = "validation loss",
               .lengths_name = "longest sentence, in words",
               .uses = {"translate RUN \"TEXT\""}};
   }

@@ -9,9 +9,9 @@
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
 
 Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
-0.01; Adam for seq2seq) in float32, each in a process of its own. PyTorch runs eagerly in its
+0.01; Adam for seq2seq, AdamW with clipped gradients for gpt-small) in float32, each in a process of its own. PyTorch runs eagerly in its
 default layout (N C H W), eagerly channels-last, and channels-last through torch.compile, whose
-first steps compile and are not timed; seq2seq runs eagerly only. On the CPU, each of these runs
+first steps compile and are not timed; seq2seq runs eagerly only, gpt-small without channels-last. On the CPU, each of these runs
 with glibc's allocator and with tcmalloc (Debian's libtcmalloc-minimal4, preloaded), as tuning
 guides advise: six settings. A user would pick the fastest, so the last line of a network names it,
 and what tcmalloc alone saves. Seconds are medians of N steps after two warm-up steps. The ratio is
@@ -50,6 +50,7 @@ from torch import nn
 from torch.nn import functional
 
 from pytorch_networks import NETWORKS, SMALL_NETWORKS, Seq2Seq, image_of
+from torch_networks import GPT_SMALL, Gpt
 from torch_logits import inputs, largest_difference, randomize_statistics, skyline_logits
 
 WARM_UP_TURNS = 2
@@ -61,7 +62,9 @@ ALLOCATORS = {"glibc": {}, "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"
 LARGEST_DIFFERENCE = 1e-4  # of a logit; rounding gives at most 2e-6 in README's table
 SERVE = "--serve"
 CHAIN = "chain"
-WITHOUT_IMAGES = ("seq2seq", CHAIN)  # no logits are compared, and PyTorch runs eagerly only
+GPT = "gpt-small"
+# No logits are compared, and PyTorch runs in these ways only.
+WITHOUT_IMAGES = {"seq2seq": ["eager"], CHAIN: ["eager"], GPT: ["eager", "torch.compile"]}
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -141,6 +144,25 @@ class PyTorchTranslationStep(PyTorchStep):
         return functional.cross_entropy(logits, self.target.data, reduction="sum") / self.batch
 
 
+class PyTorchGptStep(PyTorchStep):
+    """The same for windows of characters, with AdamW and clipped gradients."""
+
+    def __init__(self, batch, variant, device):
+        self.device, self.network = device, Gpt(**GPT_SMALL).to(device)
+        self.optimizer = self.network.adamw(1e-3, 0.99, 0.1)
+        shape = batch, GPT_SMALL["positions"]
+        self.words, self.answers = (torch.randint(GPT_SMALL["words"], shape, device=device)
+                                    for _ in range(2))
+        loss = self.network.loss
+        self.forward = torch.compile(loss, dynamic=False) if variant == "torch.compile" else loss
+        step = self.optimizer.step
+        self.optimizer.step = lambda: (
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0), step())
+
+    def loss(self):
+        return self.forward(self.words, self.answers)
+
+
 class PyTorchChain(PyTorchStep):
     """Relus of one element and their gradients."""
 
@@ -174,6 +196,8 @@ def serve(setting):
     try:
         if setting["model"] == "seq2seq":
             step = PyTorchTranslationStep(setting["lengths"], setting["size"], setting["device"])
+        elif setting["model"] == GPT:
+            step = PyTorchGptStep(setting["batch"], setting["variant"], setting["device"])
         elif setting["model"] == CHAIN:
             step = PyTorchChain(setting["batch"])
         else:
@@ -346,7 +370,8 @@ class Contest:
         return self.sides[setting]
 
     def settings(self):
-        variants = ["eager"] if self.model in WITHOUT_IMAGES else self.arguments.variants
+        possible = WITHOUT_IMAGES.get(self.model, VARIANTS)
+        variants = [variant for variant in self.arguments.variants if variant in possible]
         return [(variant, allocator) for variant in variants
                 for allocator in self.arguments.allocators]
 
@@ -443,7 +468,7 @@ def parsed():
     parser.add_argument("--our-flags", default="", help="more flags for our program")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    known = [*NETWORKS, "seq2seq", *SMALL_NETWORKS, *[CHAIN] * (arguments.device == "cpu")]
+    known = [*NETWORKS, "seq2seq", *SMALL_NETWORKS, *[GPT, CHAIN] * (arguments.device == "cpu")]
     arguments.models = [names(model, known, "model", parser)[0] for model in arguments.models] or known
     arguments.variants = names(arguments.variants, VARIANTS, "variant", parser)
     arguments.allocators = (["glibc"] if arguments.device == "cuda" else

@@ -16,8 +16,9 @@
 //
 // answers each line of input with the seconds of one planned step, so pytorch_step.py can take
 // turns with it, and the end of input with a step's FLOP, this machine's peak and instructions. The
-// model may be seq2seq, too: three layers of 256 units and sentences of 20 words; or chain: relus
-// of one element and their gradients, whose time is what the framework does for an op.
+// model may be seq2seq, too: three layers of 256 units and sentences of 20 words; gpt-small with 12
+// windows; or chain: relus of one element and their gradients, whose time is what the framework
+// does for an op.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -38,6 +39,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/figures.h"
 #include "train/cli/table.h"
+#include "train/text/text_run.h"
 #include "train/translation/translation_run.h"
 
 namespace skyline {
@@ -178,7 +180,27 @@ void serve_translation(const Options& options) {
   });
 }
 
+// Prints the batch and the parameters.
+void serve_gpt(const GptEntry& entry, const Options& options) {
+  TextRun run({}, {.compute = std::make_shared<CpuCompute>(CpuOptions{})},
+              {.shape = entry.shape,
+               .length = static_cast<std::size_t>(entry.shape.positions),
+               .optimizer = {.name = "adamw",
+                             .weight_decay = static_cast<float>(entry.weight_decay),
+                             .beta2 = static_cast<float>(entry.beta2),
+                             .clip = static_cast<float>(entry.clip)}});
+  run.take_empty_batch(options.batch > 0 ? options.batch : 12);
+  fmt::print("{} {}\n", run.batches()[0].windows, parameter_count(run.model));
+  std::int64_t steps = 0;
+  answer_lines([&] {
+    const auto start = std::chrono::steady_clock::now();
+    run.train_step({.learning_rate = 1e-3f, .step = ++steps});
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  });
+}
+
 void serve(const std::string& model, const Options& options) {
+  if (const GptEntry* const gpt = find_gpt(model)) return serve_gpt(*gpt, options);
   if (model == kSeq2Seq) return serve_translation(options);
   if (model == "chain") return serve_chain();
   const ModelEntry& entry = find_model(model);

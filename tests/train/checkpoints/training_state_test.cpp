@@ -67,6 +67,41 @@ TEST(TensorCopiesTest, PiecesAreThoseOfTheWhole) {
   }
 }
 
+// As above, and once more from the start, as a file and its check read it.
+TEST(TensorCopiesTest, MatricesThatFilesHaveTransposedComeBack) {
+  const auto experiment = make("mlp");
+  Context& context = experiment->context;
+  constexpr std::int64_t kOut = 300, kIn = 500;
+  static_assert(kOut * kIn * sizeof(float) > 2 * kStoredPieceBytes);
+  std::vector<float> memory(kOut * kIn), expected(kOut * kIn);
+  for (std::size_t out = 0; out < kOut; ++out) {
+    for (std::size_t in = 0; in < kIn; ++in) {
+      expected[in * kOut + out] = memory[out * kIn + in] = static_cast<float>(out * kIn + in);
+    }
+  }
+  const TensorSpec spec{{kOut, kIn}};
+  const StoredWeight weight{
+      .name = "c_fc.weight",
+      .value = context.resident(spec, Category::kParameter, "c_fc", memory.data()),
+      .transposed = true};
+  const StoredTensor file = stored(context, weight);
+  EXPECT_EQ(file.shape, (std::vector<std::int64_t>{kIn, kOut}));
+  for (int pass = 0; pass < 2; ++pass) {
+    std::vector<float> values(kOut * kIn);
+    for_each_piece(file, [&](std::uint64_t offset, std::span<const std::byte> piece) {
+      std::memcpy(reinterpret_cast<std::byte*>(values.data()) + offset, piece.data(), piece.size());
+    });
+    EXPECT_EQ(values, expected);
+  }
+  const StoredWeight copy{.name = "c_fc.weight",
+                          .value = context.resident(spec, Category::kParameter, "c_fc"),
+                          .transposed = true};
+  load(context, file, copy);
+  std::vector<float> back(memory.size());
+  context.download(copy.value.detach(), back.data());
+  EXPECT_EQ(back, memory);
+}
+
 // More than one piece, and a last one that is shorter.
 TEST(TensorCopiesTest, LargeTensorsComeBackAndHashAsAWhole) {
   const auto experiment = make("mlp");

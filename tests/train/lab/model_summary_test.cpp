@@ -22,6 +22,10 @@ std::vector<LayerSummary> summarized(const std::string& model) {
   return summarize(find_model(model), find_model(model).shape);
 }
 
+std::vector<LayerSummary> summarized(const Seq2SeqShape& shape, std::int64_t words) {
+  return summarize({.model = "seq2seq", .translation = shape, .sentence_words = words});
+}
+
 // By hand: 784*256 + 256*128 + 128*10.
 TEST(ModelSummaryTest, Mlp) {
   const Totals sum = totals(summarized("mlp"));
@@ -59,9 +63,9 @@ TEST(ModelSummaryTest, MultiplyAddsGrowWithTheBatch) {
 
 // The paper's network of 173,306,946 parameters, packed and unrolled word by word.
 TEST(ModelSummaryTest, Seq2SeqCountsEachParameterOnce) {
-  const Totals packed = totals(summarize(Seq2SeqShape{}, 7));
+  const Totals packed = totals(summarized(Seq2SeqShape{}, 7));
   EXPECT_EQ(packed.parameters, 173'306'946);
-  const Totals unrolled = totals(summarize(Seq2SeqShape{.unroll = true}, 7));
+  const Totals unrolled = totals(summarized(Seq2SeqShape{.unroll = true}, 7));
   EXPECT_EQ(unrolled.parameters, packed.parameters);
   EXPECT_EQ(unrolled.multiply_adds, packed.multiply_adds);
 }
@@ -71,7 +75,15 @@ TEST(ModelSummaryTest, Seq2SeqMultiplyAdds) {
   const Seq2SeqShape shape{
       .source_words = 11, .target_words = 13, .layers = 2, .units = 5, .embedding = 3};
   const std::int64_t lstm = 4 * 5 * (3 + 5) + 4 * 5 * (5 + 5);
-  EXPECT_EQ(totals(summarize(shape, 3)).multiply_adds, (3 + 4) * lstm + 4 * 5 * 13);
+  EXPECT_EQ(totals(summarized(shape, 3)).multiply_adds, (3 + 4) * lstm + 4 * 5 * 13);
+}
+
+TEST(ModelSummaryTest, GptsCountTheirTiedWeightOnce) {
+  for (const auto& [name, parameters] : {std::pair("gpt-small", 804'096), {"gpt2", 124'439'808}}) {
+    const GptShape& shape = find_gpt(name)->shape;
+    EXPECT_EQ(totals(summarize({.model = name, .gpt = shape, .window_length = 64})).parameters,
+              parameters);
+  }
 }
 
 }  // namespace

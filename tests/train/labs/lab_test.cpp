@@ -35,9 +35,10 @@ TEST(Labs, ExercisesBeginWithWhatIsValidAndWasteful) {
 }
 
 TEST(Labs, AnUnknownOneIsNamed) {
-  EXPECT_THAT([] { score_lab("plan", 1); },
-              testing::ThrowsMessage<std::invalid_argument>(
-                  "unknown lab 'plan', expected one of: planner, allocator, in-place, order"));
+  EXPECT_THAT(
+      [] { score_lab("plan", 1); },
+      testing::ThrowsMessage<std::invalid_argument>(
+          "unknown lab 'plan', expected one of: planner, allocator, in-place, order, bytes"));
 }
 
 TEST(PlannerLab, TheBestPlannerHasAllPoints) {
@@ -56,6 +57,42 @@ TEST(PlannerLab, FaultsAreNamed) {
   EXPECT_EQ(
       with([](const Trace&) -> std::vector<std::uint64_t> { throw std::runtime_error("no idea"); }),
       "trace 0: the planner threw: no idea");
+}
+
+GptBytes right_bytes(const GptNumbers& n) {
+  const std::int64_t rows = 4 * n.batch * n.length, stream = rows * n.units, l = n.layers;
+  return {.parameters = bytes_exercise(n).parameters,
+          .moments = 2 * bytes_exercise(n).parameters,
+          .embedding = stream,
+          .additions = 2 * l * stream,
+          .layer_norm = 2 * l * stream + (2 * l + 1) * 2 * rows,
+          .linear = 7 * l * stream,
+          .attention = l * stream + l * n.heads * rows,
+          .gelu = 4 * l * stream};
+}
+
+TEST(BytesLab, TheRightTableHasAllPoints) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const LabScore score = score_bytes(right_bytes, seed);
+    EXPECT_EQ(score.points(), 100) << score.text();
+    EXPECT_EQ(score.most(), 100);
+  }
+  EXPECT_EQ(score_lab("bytes", 1).points(), 10);
+}
+
+TEST(BytesLab, FaultsAreNamed) {
+  const LabScore score = score_bytes(
+      [](const GptNumbers& n) {
+        GptBytes bytes = right_bytes(n);
+        bytes.gelu += 1;
+        return bytes;
+      },
+      2);
+  EXPECT_EQ(score.points(), 70);
+  EXPECT_THAT(score.text(), HasSubstr(" instead of "));
+  EXPECT_EQ(fault_of(score_bytes(
+                [](const GptNumbers&) -> GptBytes { throw std::runtime_error("no idea"); }, 7)),
+            "the function threw: no idea");
 }
 
 TEST(OrderLab, OptimaHaveAllPoints) {

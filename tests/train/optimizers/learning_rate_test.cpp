@@ -52,6 +52,12 @@ TEST(LearningRateTest, TheCosineBeginsAfterTheWarmUpAsInPyTorch) {
                 0.0585786438, 0.0152240935});
 }
 
+TEST(LearningRateTest, TheCosineEndsAtTheLeastRateAsInPyTorch) {
+  expect_rates(
+      {.base = 0.4, .schedule = "cosine", .total_steps = 8, .warmup_steps = 4, .least = 0.1},
+      {0.1, 0.2, 0.3, 0.4, 0.4, 0.356066017, 0.25, 0.143933983, 0.1});
+}
+
 TEST(LearningRateTest, AWarmUpMayCoverTheWholeRun) {
   expect_rates({.base = 1, .schedule = "cosine", .total_steps = 2, .warmup_steps = 4}, {0.25, 0.5});
 }

@@ -163,7 +163,7 @@ TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
 TEST_F(TranslationTraining, TheLastStepIsEvaluatedOnce) {
   TrainOptions options = small_options();
   options.steps = 4;
-  options.translation.translate_every = 2;
+  options.evaluate_every = 2;
   train(options, "run");
   const std::string told = messages_.str();
   const auto first = told.find("reference"), second = told.find("reference", first + 1);

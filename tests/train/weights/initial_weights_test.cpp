@@ -12,6 +12,7 @@
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/small_training.h"
 #include "tests/train/temporary_folder.h"
+#include "tests/train/text/small_text_run.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/usage_error.h"
@@ -113,6 +114,39 @@ TEST_F(InitialWeightsTest, PrefixesOfWrappersAreTakenOff) {
 }
 
 // Each value as the type rounds it, subnormal ones among them.
+// As Hugging Face's GPT2LMHeadModel writes them, with masks and the tied head.
+TEST_F(InitialWeightsTest, AGptsFileMayHoldMasksAndItsHead) {
+  const auto gpt = [](std::uint64_t seed) {
+    return std::make_unique<TextRun>(MemoryOptions{}, Context::Options{.seed = seed}, small_gpt());
+  };
+  const auto from = gpt(1), to = gpt(2);
+  std::vector<StoredTensor> tensors = stored_weights(from->context, from->network(), 0);
+  for (StoredTensor& tensor : tensors) tensor.name = "transformer." + tensor.name;
+  StoredTensor head = tensors.front();
+  ASSERT_EQ(head.name, "transformer.wte.weight");
+  head.name = "lm_head.weight";
+  StoredTensor mask{.name = "transformer.h.0.attn.bias",
+                    .dtype = StoredType::kU8,
+                    .shape = {1},
+                    .read = [](std::uint64_t, std::span<std::byte> piece) { piece[0] = {}; }};
+  tensors.push_back(head);
+  tensors.push_back(mask);
+  const InitialWeights initial = load_initial_weights(to->context, to->network(), write(tensors));
+  EXPECT_THAT(initial.warnings, IsEmpty());
+  EXPECT_EQ(initial.loaded, initial.all);
+  EXPECT_EQ(parameters_sha256(*to), parameters_sha256(*from));
+
+  tensors.front() = tensors[1];
+  tensors.front().name = "transformer.wte.weight";
+  tensors.front().shape = head.shape;
+  tensors.front().read = [](std::uint64_t, std::span<std::byte> piece) {
+    std::ranges::fill(piece, std::byte{});
+  };
+  write(tensors);
+  EXPECT_THAT([&] { load_initial_weights(to->context, to->network(), file_); },
+              ThrowsMessage<CheckpointError>(HasSubstr("'lm_head.weight' of")));
+}
+
 TEST_F(InitialWeightsTest, OtherFloatsAreConverted) {
   std::vector<StoredTensor> tensors = weights_of(*from_);
   const auto convert = [&](std::size_t index, StoredType type, std::vector<std::byte> bytes) {

@@ -348,6 +348,67 @@ class Seq2Seq(nn.Module):
         return self.W(y)
 
 
+class Conv1D(nn.Module):
+    """A linear layer as GPT-2's files have it: weight [in, out]."""
+
+    def __init__(self, width_in, width_out, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width_in, width_out).normal_(0, 0.02))
+        self.bias = nn.Parameter(torch.zeros(width_out)) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight
+        return y if self.bias is None else y + self.bias
+
+
+class GptBlock(nn.Module):
+    def __init__(self, heads, units, bias):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = (nn.LayerNorm(units, bias=bias) for _ in range(2))
+        self.attn, self.mlp = nn.Module(), nn.Module()
+        self.attn.c_attn = Conv1D(units, 3 * units, bias)
+        self.attn.c_proj = Conv1D(units, units, bias)
+        self.mlp.c_fc = Conv1D(units, 4 * units, bias)
+        self.mlp.c_proj = Conv1D(4 * units, units, bias)
+
+    def forward(self, x):
+        batch, length, units = x.shape
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2)
+                   for part in self.attn.c_attn(self.ln_1(x)).chunk(3, -1))
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.attn.c_proj(y.transpose(1, 2).reshape(batch, length, units))
+        return x + self.mlp.c_proj(functional.gelu(self.mlp.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    """GPT-2, with the names of Hugging Face's files. The head is tied to wte."""
+
+    def __init__(self, words, positions, layers, heads, units, bias):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(words, units), nn.Embedding(positions, units)
+        self.h = nn.ModuleList(GptBlock(heads, units, bias) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(units, bias=bias)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                ends = name.endswith("c_proj.weight")
+                nn.init.normal_(parameter, 0, 0.02 / (2 * layers) ** 0.5 if ends else 0.02)
+
+    def forward(self, words):
+        x = self.wte(words) + self.wpe.weight[:words.shape[1]]
+        for block in self.h:
+            x = block(x)
+        return self.ln_f(x) @ self.wte.weight.T
+
+    def loss(self, words, answers):
+        return functional.cross_entropy(self(words).flatten(0, 1), answers.flatten())
+
+    def adamw(self, rate, beta2, decay):
+        groups = [{"params": [p for p in self.parameters() if (p.dim() == 2) == matrices],
+                   "weight_decay": decay if matrices else 0.0} for matrices in (True, False)]
+        return torch.optim.AdamW(groups, lr=rate, betas=(0.9, beta2))
+
+
 # Name: maker, smallest image that keeps every layer's order visible, image of the paper.
 NETWORKS = {
     "mlp": (mlp, (3, 6, 5), (1, 28, 28)),
@@ -362,4 +423,5 @@ NETWORKS = {
     "inception-resnet": (inception_resnet, (3, 80, 80), (3, 299, 299)),
     "vgg16": (vgg16, (3, 64, 96), (3, 224, 224)),
 }
+GPT_SMALL = {"words": 65, "positions": 64, "layers": 4, "heads": 4, "units": 128, "bias": False}
 SEQ2SEQ = {"words": 30, "units": 8, "layers": 2}

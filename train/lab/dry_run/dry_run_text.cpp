@@ -8,6 +8,7 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/lab/dry_run/dry_run_answer.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 constexpr std::size_t kLayersShown = 8;
 
 std::string_view item_of(const DryRunResult& answer) {
-  return answer.question.program.model == kSeq2Seq ? "sentence" : "image";
+  const std::string_view items = task_of(answer.question.program.model).items;
+  return items.substr(0, items.size() - 1);
 }
 
 std::string percent_of(std::uint64_t part, std::uint64_t whole, int digits) {

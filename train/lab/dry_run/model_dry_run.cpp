@@ -1,6 +1,7 @@
 #include "train/lab/dry_run/model_dry_run.h"
 
 #include "train/images/image_run.h"
+#include "train/text/text_run.h"
 #include "train/translation/translation_run.h"
 
 namespace skyline {
@@ -23,6 +24,8 @@ StepShares shares(const DryRunOptions& options) {
           .shard_optimizer = options.shard_optimizer};
 }
 
+}  // namespace
+
 std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
   if (options.model == kSeq2Seq) {
     return std::make_unique<TranslationRun>(
@@ -32,6 +35,13 @@ std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
                               .shares = shares(options),
                               .sentence_words = options.sentence_words});
   }
+  if (find_gpt(options.model) != nullptr) {
+    return std::make_unique<TextRun>(dry_memory(options.guard), dry_context(options),
+                                     TextRunOptions{.shape = options.gpt,
+                                                    .length = options.window_length,
+                                                    .optimizer = options.optimizer,
+                                                    .shares = shares(options)});
+  }
   return std::make_unique<ImageRun>(dry_memory(options.guard), dry_context(options),
                                     ImageRunOptions{.model = options.model,
                                                     .shape = options.shape,
@@ -39,8 +49,6 @@ std::unique_ptr<ModelRun> make_run(const DryRunOptions& options) {
                                                     .shares = shares(options),
                                                     .input_gradient = options.input_gradient});
 }
-
-}  // namespace
 
 DryRun make_dry_run(const DryRunOptions& options) { return DryRun(make_run(options)); }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "models/gpt.h"
 #include "models/model.h"
 #include "models/seq2seq.h"
 #include "train/options/step_options.h"
@@ -14,10 +15,12 @@ namespace skyline {
 
 // A model without data, and the settings of its dry run.
 struct DryRunOptions {
-  std::string model = "lenet";       // an image model or seq2seq
+  std::string model = "lenet";       // an image model, seq2seq or a gpt
   ModelShape shape;                  // image models only
   Seq2SeqShape translation;          // seq2seq only
   std::int64_t sentence_words = 30;  // seq2seq: words per sentence, source and target
+  GptShape gpt = {};                 // gpts only
+  std::size_t window_length = 64;    // gpts: words of a window
   std::int64_t batch_size = 32;
   Mode mode = Mode::kTraining;
   OptimizerOptions optimizer = {};
@@ -33,7 +36,9 @@ struct DryRunOptions {
   Emulation emulate = {};                 // with chainer_ops, see as_chainer()
 };
 
-// Training mode includes gradients and the optimizer. Throws ShapeError.
+// Makes a run without memory. Training mode includes gradients and the optimizer. Throws
+// ShapeError.
+std::unique_ptr<ModelRun> make_run(const DryRunOptions& options);
 DryRun make_dry_run(const DryRunOptions& options);
 
 // Runs one step and records it with its graph. Throws ShapeError.

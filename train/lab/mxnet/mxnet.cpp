@@ -204,7 +204,7 @@ NoteLanes on_lanes(std::string title, std::string about,
 NoteCosts costs_of(std::string_view network) {
   const TrainOptions training{.model = std::string(network)};
   const bool text = translates(training.model);
-  const std::int64_t words = training.translation.vocab_size;
+  const std::int64_t words = training.translation.vocab_size.value_or(kSeq2SeqWords);
   const DryRunOptions options{.model = training.model,
                               .shape = text ? ModelShape() : find_model(network).shape,
                               .translation = seq2seq_shape(training.translation, words, words),

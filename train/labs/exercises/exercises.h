@@ -26,4 +26,25 @@ bool may_overwrite_exercise(const StepGraph& graph, const StepOp& op, const InPl
 // Returns the graph's ops in the order in which they shall run (see order.md).
 std::vector<OpId> order_exercise(const StepGraph& graph);
 
+// A GPT-2 with biases and without dropout, and its batch.
+struct GptNumbers {
+  std::int64_t batch = 4;         // B windows
+  std::int64_t length = 64;       // T words of each
+  std::int64_t words = 50'257;    // V, of the vocabulary
+  std::int64_t positions = 1024;  // rows of wpe
+  std::int64_t layers = 12;       // L
+  std::int64_t heads = 12;        // NH
+  std::int64_t units = 768;       // C
+};
+
+// Bytes of a training step: two lines that live across steps, then what ops of a kind write in
+// forward and backward reads.
+struct GptBytes {
+  std::int64_t parameters = 0, moments = 0;
+  std::int64_t embedding = 0, additions = 0, layer_norm = 0, linear = 0, attention = 0, gelu = 0;
+};
+
+// Returns where the bytes go (see bytes.md).
+GptBytes bytes_exercise(const GptNumbers& n);
+
 }  // namespace skyline

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "framework/ops/loss/softmax.h"
+#include "layers/embedding.h"
+#include "layers/layer_norm.h"
+#include "layers/linear.h"
+#include "models/model.h"
+
+namespace skyline {
+
+struct GptShape {
+  std::int64_t words = 50'257;    // V: characters, or words of a tokenizer
+  std::int64_t positions = 1024;  // the longest sequence
+  std::int64_t layers = 12;
+  std::int64_t heads = 12;
+  std::int64_t units = 768;  // C, a multiple of the heads
+  bool biases = true;        // of linear layers and normalizations
+  float dropout = 0;         // of the embedding and of each branch, before it is added
+  bool operator==(const GptShape&) const = default;
+};
+
+// A block of attention and a perceptron, each added to what comes in.
+class GptBlock : public Layer {
+ public:
+  GptBlock(Context& context, std::string_view name, const GptShape& shape);
+  // x [B T, C] to the same shape.
+  Tensor operator()(Context& context, Tensor x, std::int64_t sequences) const;
+
+ private:
+  struct Layers {
+    LayerNorm ln_1;
+    Linear c_attn, attn_c_proj;
+    LayerNorm ln_2;
+    Linear c_fc, mlp_c_proj;
+  };
+  static Layers make_layers(Context& context, std::string_view name, const GptShape& shape);
+
+  GptShape shape_;
+  Layers layers_;
+};
+
+// A transformer that tells the next word (Radford et al. 2019, "Language models are unsupervised
+// multitask learners"), with OpenAI's names:
+//
+//   wte[word] + wpe[position] - h.0 … h.L-1 - ln_f - logits = z wteᵀ
+//   h.i:  x + attn.c_proj(attention(attn.c_attn(ln_1(x)))), then x +
+//   mlp.c_proj(gelu(mlp.c_fc(ln_2(x))))
+//
+// 124,439,808 parameters by default. The head has no weight of its own: wte is tied. All matrices
+// are initially normal with standard deviation 0.02, c_proj's divided by sqrt(2 L), biases zero
+// (section 2.3). Files have the linear layers' weights as [in, out].
+class Gpt : public Network {
+ public:
+  // Throws ShapeError unless the heads divide the units.
+  Gpt(Context& context, const GptShape& shape);
+
+  const GptShape& shape() const noexcept { return shape_; }
+
+  // Returns z [B T, C] after ln_f, for words i32 [B, T] with T at most `positions`. Throws
+  // ShapeError, WordError.
+  Tensor features(Context& context, Tensor words) const;
+  // Returns the logits [R, V] of rows of z [R, C].
+  Tensor logits(Context& context, Tensor z) const;
+  // Returns the mean loss f32 [1] of z, given the words i32 [R] that should follow: by
+  // linear_cross_entropy() where that saves bytes.
+  Tensor loss(Context& context, Tensor z, Tensor answers, bool accumulate = false) const;
+
+ private:
+  GptShape shape_;
+  Embedding wte_, wpe_;
+  std::vector<GptBlock> blocks_;
+  LayerNorm ln_f_;
+};
+
+// A row of the table of these models: a shape, and how it is trained unless told otherwise.
+struct GptEntry {
+  std::string_view name;
+  GptShape shape;
+  double learning_rate, least_rate;  // the cosine falls to the latter
+  std::int64_t warmup_steps;
+  double beta2, weight_decay, clip;  // of AdamW; clip 0: none
+};
+
+// gpt-small, nanoGPT's model of characters for a CPU, and gpt2.
+std::span<const GptEntry> gpts();
+// Returns null for another model.
+const GptEntry* find_gpt(std::string_view name);
+
+}  // namespace skyline

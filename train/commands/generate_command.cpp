@@ -1,0 +1,202 @@
+// The commands that read a checkpoint of a model that goes on with a text: generate, and evaluate.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <numbers>
+#include <optional>
+#include <sstream>
+
+#include "train/commands/commands.h"
+#include "train/decide/decide.h"
+#include "train/decide/live_parts.h"
+#include "train/images/trained_network.h"
+#include "train/run/dry_run.h"
+#include "train/run/now_seconds.h"
+#include "train/run/use_threads.h"
+#include "train/state/training_state.h"
+#include "train/text/text_data.h"
+#include "train/text/text_generator.h"
+
+namespace skyline {
+namespace {
+
+constexpr std::int64_t kMostWords = 1'000'000;
+
+struct GenerateArguments {
+  CheckpointArguments network;
+  std::string prompt = "\n";
+  std::int64_t length = 400;
+  SamplerOptions sampler;
+  std::int64_t seed = 0;
+};
+
+// The characters of a run; none if its words are numbers. Throws CheckpointError.
+CharacterSet characters_of(const TrainedNetwork& trained) {
+  if (!trained.options.gpt.tokens.empty()) return {};
+  const std::filesystem::path file = run_folder_of(trained.loaded) / kCharactersFile;
+  CharacterSet characters = CharacterSet::open(file);
+  check_characters(characters, file.string(), trained.position().data);
+  return characters;
+}
+
+TextRunOptions run_options(const TrainOptions& options, std::size_t characters) {
+  const std::int64_t words =
+      options.translation.vocab_size.value_or(find_gpt(options.model)->shape.words);
+  return {.shape = gpt_shape(options.model, options.translation, options.gpt,
+                             characters > 0 ? static_cast<std::int64_t>(characters) : words),
+          .length = static_cast<std::size_t>(window_length(options.model, options.gpt)),
+          .batch_size = static_cast<std::size_t>(options.batch_size)};
+}
+
+// Makes the network in inference mode with the checkpoint's weights, and sets the number of
+// threads. A run that generates plans for its longest text before the first step.
+std::unique_ptr<TextRun> inference_run(const TrainedNetwork& trained, const TextRunOptions& options,
+                                       const TextStream* text) {
+  const TrainOptions said_options = resolved(trained.options);
+  const StepDecisions said = as_said(said_options);
+  use_threads(said.threads);
+  const LiveParts live{.engines = read_engines(said_options.device, said_options.memory.device)};
+  const Context::Options context = context_options(said_options, said, live, Mode::kInference);
+  MemoryOptions memory = said_options.memory;
+  memory.policy = ShapePolicy::kUpperBound;
+  auto run = std::make_unique<TextRun>(memory, context, options, text);
+  if (options.generates && run->memory.session() != nullptr) {
+    DryRun dry(
+        std::make_unique<TextRun>(dry_memory(), dry_context(context, Mode::kInference), options));
+    run->memory.session()->adopt(dry.foresee(1, Mode::kInference).trace,
+                                 {options.length, StepKind::kInference});
+  }
+  restore_weights(*run, trained.loaded.checkpoint, {});
+  return run;
+}
+
+struct Generated {
+  const TrainedNetwork& by;
+  std::string prompt, text;
+  std::vector<std::uint16_t> words;  // that follow the prompt
+  double seconds = 0;
+
+  const TrainedNetwork& network() const { return by; }
+};
+
+Rows<Generated> rows(const Generated*) {
+  return {{"", "the network", &Generated::network},
+          {"prompt", "what the text begins with", &Generated::prompt},
+          {"text", "what follows; numbers if the network has no characters", &Generated::text},
+          {"words", kCount, "generated: characters or numbers",
+           [](auto& generated) { return generated.words.size(); }},
+          {"seconds", kSeconds, "of generating", &Generated::seconds}};
+}
+
+// Numbers between blanks. Throws UsageError.
+std::vector<std::uint16_t> numbers_in(const std::string& prompt, std::int64_t words) {
+  std::vector<std::uint16_t> numbers;
+  std::istringstream parts(prompt);
+  for (std::int64_t number = 0; parts >> number;) {
+    if (number < 0 || number >= words) break;
+    numbers.push_back(static_cast<std::uint16_t>(number));
+  }
+  if (parts.eof() && !numbers.empty()) return numbers;
+  throw UsageError(fmt::format(
+      "--prompt: the network's words are numbers from 0 to {}: give some, with blanks between them",
+      words - 1));
+}
+
+CommandResult run(const GenerateArguments& arguments, Console& console) {
+  const TrainedNetwork trained = load_network(arguments.network, kGptOnly, console);
+  const CharacterSet characters = characters_of(trained);
+  TextRunOptions options = run_options(trained.options, characters.size());
+  options.generates = true;
+  const bool spells = characters.size() > 0;
+  const std::vector<std::uint16_t> prompt = spells
+                                                ? characters.encode("--prompt", arguments.prompt)
+                                                : numbers_in(arguments.prompt, options.shape.words);
+  if (prompt.empty()) throw UsageError("--prompt: give at least one character");
+  const std::unique_ptr<TextRun> run = inference_run(trained, options, nullptr);
+  SamplerOptions sampler = arguments.sampler;
+  sampler.seed = static_cast<std::uint64_t>(arguments.seed);
+  const double started = now_seconds();
+  Generated generated{.by = trained, .prompt = arguments.prompt, .text = {}, .words = {}};
+  generated.words =
+      generate(*run, prompt, options.length, static_cast<std::size_t>(arguments.length), sampler);
+  generated.seconds = now_seconds() - started;
+  generated.text = spells ? characters.decode(generated.words)
+                          : fmt::format(" {}", fmt::join(generated.words, " "));
+  return told(generated, printable_lines(generated.prompt + generated.text) + "\n");
+}
+
+// What an evaluation of text says.
+struct TextEvaluation {
+  const TrainedNetwork& by;
+  std::string data;
+  std::size_t windows = 0;
+  Evaluation found;
+  double seconds = 0;
+
+  const TrainedNetwork& network() const { return by; }
+};
+
+Rows<TextEvaluation> rows(const TextEvaluation*) {
+  const auto metric = [](std::size_t number) {
+    return [number](auto& answer) { return answer.found.metrics[number].second; };
+  };
+  return {{"", "the network", &TextEvaluation::network},
+          {"data", "what it was evaluated on", &TextEvaluation::data},
+          {"windows", kCount, "of text, side by side", &TextEvaluation::windows},
+          {"test_loss", kNumber, "of text: mean cross-entropy of a word", metric(0)},
+          {"perplexity", kNumber, "of text: its exponential", metric(1)},
+          {"bits", kNumber, "of text: the loss in bits a word", metric(2)},
+          {"seconds", kSeconds, "of the evaluation", &TextEvaluation::seconds}};
+}
+
+}  // namespace
+
+std::vector<JsonKey> text_evaluation_keys(const std::string& prefix) {
+  return keys<TextEvaluation>(prefix);
+}
+
+CommandResult evaluate_text(const TrainedNetwork& trained, const std::string& data) {
+  TrainedNetwork other = {
+      .loaded = trained.loaded, .options = trained.options, .data = {}, .engines_file = {}};
+  const CharacterSet characters = characters_of(trained);
+  if (!data.empty()) {
+    std::string& file = characters.size() > 0 ? other.options.data.data : other.options.gpt.tokens;
+    file = data;
+  }
+  TextStream text =
+      open_text(resolved(other.options), characters.size() > 0 ? &characters : nullptr);
+  text.only_validates = !data.empty();
+  const TextRunOptions options = run_options(trained.options, characters.size());
+  const std::unique_ptr<TextRun> run = inference_run(other, options, &text);
+  const double started = now_seconds();
+  TextEvaluation answer{.by = trained,
+                        .data = text.name,
+                        .windows = windows_of(text.validation(), options.length),
+                        .found = run->evaluate(0, {})};
+  answer.seconds = now_seconds() - started;
+  return told(answer,
+              fmt::format("{} after step {} on {}: {} over {} windows\n", trained.options.model,
+                          trained.position().step, text.name, answer.found.text, answer.windows));
+}
+
+CommandRun declare_generate(OptionList& list) {
+  const auto arguments = std::make_shared<GenerateArguments>();
+  add_checkpoint_arguments(list, "RUN", arguments->network);
+  list.add(
+      "--prompt", text(arguments->prompt),
+      "Text to go on with; numbers, if the network was trained with --tokens (default: a line's "
+      "end)");
+  list.add("--length", integer(arguments->length, 1, kMostWords), "Characters to add");
+  list.add("--temperature", number(arguments->sampler.temperature, 0, 100),
+           "Divides the logits: the higher, the more surprising; 0 takes the likeliest character");
+  list.add("--top-k", integer(arguments->sampler.top_k, 0, kMany),
+           "Draw from the K likeliest characters only (0: from all)");
+  list.add("--seed", integer(arguments->seed, 0, std::numeric_limits<std::int64_t>::max()),
+           "Seed of the drawing");
+  list.prints(keys<Generated>);
+  return [arguments](Console& console) { return run(*arguments, console); };
+}
+
+}  // namespace skyline

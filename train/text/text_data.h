@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/text/text_stream.h"
+#include "train/checkpoints/checkpoint.h"
+#include "train/options/train_options.h"
+
+namespace skyline {
+
+// The characters of a run's text, in its folder; absent if its words are numbers.
+inline constexpr const char* kCharactersFile = "characters.txt";
+
+// Opens the text that the options name: a generator, a file of characters, or one of numbers, which
+// are below --vocab-size or the words of the model. Characters are numbered as `known` says, if
+// given. Throws UsageError if there is no such text, and DataError as the readers do.
+TextStream open_text(const TrainOptions& options, const CharacterSet* known = nullptr);
+
+// Stores the facts about a text in TrainingPosition::data.
+void store_data(const TextStream& text, StoredJson& stored);
+// Throws CheckpointError if the text's characters, named as of `origin`, are not those that the
+// checkpoint that stored this was trained with.
+void check_characters(const CharacterSet& characters, const std::string& origin,
+                      const StoredJson& stored);
+// Throws DataError if the text has another number of words, and as check_characters() does.
+void check_data(const TextStream& text, const StoredJson& stored);
+
+}  // namespace skyline

@@ -1,0 +1,146 @@
+#include "train/text/text_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "framework/ops/array/rows.h"
+#include "memory/alignment.h"
+#include "train/run/now_seconds.h"
+#include "train/run/random_bits.h"
+#include "train/run/step_scope.h"
+
+namespace skyline {
+namespace {
+
+TensorSpec words_spec(std::size_t windows, std::size_t length) {
+  return {{static_cast<std::int64_t>(windows), static_cast<std::int64_t>(length)}, DType::kInt32};
+}
+
+}  // namespace
+
+TextRun::TextRun(const MemoryOptions& memory_options, const Context::Options& context_options,
+                 TextRunOptions options, const TextStream* text)
+    : ModelRun(memory_options, context_options, options.shares, options.watch),
+      model(context, options.shape),
+      options_(std::move(options)),
+      text_(text) {
+  own_optimizer(options_.optimizer);
+}
+
+void TextRun::seek(const BatchPosition& position, std::uint64_t seed) {
+  loader_.emplace(text_->name, text_->training(),
+                  WindowLoaderOptions{.batch_size = options_.batch_size,
+                                      .length = options_.length,
+                                      .start = position,
+                                      .step_batches = context.training() ? shares().batches() : 1,
+                                      .share = shares().of_data()},
+                  random_bits(seed));
+}
+
+double TextRun::next() {
+  const double asked = now_seconds();
+  batches_.clear();
+  while (batches_.size() < step_batches()) batches_.push_back(loader_->next());
+  return now_seconds() - asked;
+}
+
+void TextRun::take_empty_batch(std::int64_t size) {
+  const auto windows = static_cast<std::size_t>(size);
+  const std::vector<std::int32_t> words(windows * options_.length);
+  take({{.words = words, .answers = words, .windows = windows}});
+}
+
+BatchFacts TextRun::batch_facts() const {
+  std::uint64_t words = 0;
+  for (const WindowBatch& batch : batches_) words += batch.words.size();
+  return {.sentences = words, .words = words};
+}
+
+std::size_t TextRun::input_bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t number = 0; number < step_batches(); ++number) {
+    bytes += 2 * align_up(batch(number).words.size() * sizeof(std::int32_t), kAlignmentBytes);
+  }
+  return bytes;
+}
+
+Tensor TextRun::loss(const WindowBatch& batch, bool accumulate) {
+  const std::size_t length = batch.words.size() / batch.windows;
+  Tensor words = context.upload(words_spec(batch.windows, length), batch.words.data(), "words");
+  Tensor answers =
+      context.upload({{std::ssize(batch.answers)}, DType::kInt32}, batch.answers.data(), "answers");
+  Tensor z = model.features(context, std::move(words));
+  return model.loss(context, std::move(z), std::move(answers), accumulate);
+}
+
+CrossEntropy TextRun::loss_of(std::size_t number) { return {loss(batch(number), number > 0)}; }
+
+float TextRun::inference_step() {
+  if (options_.generates) {
+    const std::vector<float> logits = next_word(batch(0).words);
+    return logits.empty() ? 0 : *std::ranges::max_element(logits);
+  }
+  // In training mode, the staging memory of training steps is large enough.
+  if (!context.training()) context.stage_uploads(input_bytes());
+  const ModeScope mode(context, Mode::kInference);
+  StepScope step(context, {batch(0).windows, StepKind::kInference});
+  float value = 0;
+  context.download(loss(batch(0)), &value);
+  step.end();
+  return value;
+}
+
+std::vector<float> TextRun::next_word(std::span<const std::int32_t> words) {
+  context.stage_uploads(align_up(options_.length * sizeof(std::int32_t), kAlignmentBytes));
+  StepScope step(context, {words.size(), StepKind::kInference});
+  Tensor z =
+      model.features(context, context.upload(words_spec(1, words.size()), words.data(), "words"));
+  z = slice_rows(context, std::move(z), std::ssize(words) - 1, 1);
+  const Tensor logits = model.logits(context, std::move(z));
+  std::vector<float> host;
+  if (context.options().execute) host.resize(static_cast<std::size_t>(model.shape().words));
+  context.download(logits, host.data());
+  step.end();
+  return host;
+}
+
+Evaluation TextRun::evaluate(std::int64_t, const EvaluationProgress& progress) {
+  const std::span<const std::uint16_t> text = text_->validation();
+  const std::size_t windows = windows_of(text, options_.length), size = options_.batch_size;
+  if (windows == 0) {
+    throw DataError(text_->name, fmt::format("its validation part has no window of {} words and "
+                                             "one that follows",
+                                             options_.length));
+  }
+  double sum = 0;
+  {
+    const Interruption interruption(context.allocator());
+    const ModeScope mode(context, Mode::kInference);
+    for_each_batch(
+        shares(), (windows + size - 1) / size,
+        [&](std::size_t number) {
+          const std::size_t first = number * size, count = std::min(size, windows - first);
+          float value = 0;
+          context.download(loss(windows_at(text, options_.length, first, count)), &value);
+          return bytes_of(value * static_cast<double>(count));
+        },
+        [&](std::size_t number, const std::string& of_batch) {
+          sum += from_bytes<double>(of_batch);
+          if (progress) progress(std::min((number + 1) * size, windows), windows);
+        });
+  }
+  // Gives back what the pool took for the evaluation.
+  context.allocator().release_cached();
+  const double loss = sum / static_cast<double>(windows), bits = loss / std::numbers::ln2;
+  const bool has_characters = text_->characters.size() > 0;
+  return {.metrics = {{"test_loss", loss}, {"perplexity", std::exp(loss)}, {"bits", bits}},
+          .text = fmt::format("test loss {:.4f}, perplexity {:.3f}, {:.3f} bits a {}", loss,
+                              std::exp(loss), bits, has_characters ? "character" : "word"),
+          .sample = {}};
+}
+
+}  // namespace skyline
