@@ -7,7 +7,8 @@
     budget(graph, bytes)   what a step recomputes to fit into fewer bytes
 
 Blocks are rows of lower, upper and size (see skyline.traces), a graph is a StepGraph. The function
-skyline.pytorch.step_graph_of reads one from a torch.nn.Module.
+skyline.pytorch.step_graph_of reads one from a torch.nn.Module; skyline.pytorch.within runs eager
+steps within given bytes.
 
 All bytes are whole numbers. Bad input raises ValueError, which names the row or the op. Solving
 releases the interpreter for other threads, and Ctrl-C ends it.

@@ -82,6 +82,8 @@ class BudgetPoint:
     peak: int  # in the program's sequence
     extra_seconds: float
     bound_seconds: float  # no step within the same peak takes fewer
+    # The step's ops by number, in sequence; -1 - t where tensor t is recomputed.
+    sequence: List[int] = field(repr=False)
     recomputed: List[int] = field(repr=False)  # the ops that run once more, as often as they do
 
 
@@ -115,15 +117,27 @@ def order(graph, algorithm="optimal", *, in_place=True, alignment=1, time_limit=
     return Order(**answer)
 
 
-def budget(graph, bytes, seconds=None, *, backward=None) -> Budget:
+def budget(graph, bytes, seconds=None, *, backward=None, recomputes=None) -> Budget:
     """Returns which values backward recomputes, so that the step fits into `bytes` without its
     resident ones, and how much longer it takes.
 
-    seconds   what each op takes (unset: the column `seconds` of the ops)
-    backward  the first op of backward (unset: the first one of phase "backward")
-
-    Any op of forward may run again; ops that draw random numbers must then draw the same ones.
+    seconds     what each op takes (unset: the column `seconds` of the ops)
+    backward    the first op of backward (unset: the first one of phase "backward")
+    recomputes  which tensors may be recomputed: rows of tensor, inputs (tensors of forward), bytes of
+                workspace, seconds, and its share of them if one run gives several tensors (unset:
+                whatever an op of forward writes, by that op; ops that draw random numbers must then
+                draw the same ones)
     """
+    curve = budget_curve(graph, seconds, backward, recomputes)
+    bytes = whole(bytes, "bytes")
+    for point in curve:
+        if point.peak <= bytes:
+            return Budget(bytes, point, curve)
+    raise ValueError(f"bytes: got {bytes}, but the least that was found is {curve[-1].peak}")
+
+
+def budget_curve(graph, seconds=None, backward=None, recomputes=None) -> List[BudgetPoint]:
+    """Returns the points of budget(), from all kept to the fewest bytes."""
     ops = records(graph.ops)
     if seconds is None:
         seconds = [op.get("seconds") for op in ops]
@@ -135,13 +149,9 @@ def budget(graph, bytes, seconds=None, *, backward=None) -> Budget:
     if backward is None:
         raise ValueError("no op has the phase \"backward\": give its number as backward=")
     points = _memory.budget(graph.json(), [float(value) for value in seconds],
-                            whole(backward, "backward"))
-    curve = [BudgetPoint(*point) for point in points]
-    bytes = whole(bytes, "bytes")
-    for point in curve:
-        if point.peak <= bytes:
-            return Budget(bytes, point, curve)
-    raise ValueError(f"bytes: got {bytes}, but the least that was found is {curve[-1].peak}")
+                            whole(backward, "backward"), recomputes)
+    writer = {tensor: i for i, op in enumerate(ops) for tensor in op["outputs"]}
+    return [BudgetPoint(*point, [writer[-1 - i] for i in point[-1] if i < 0]) for point in points]
 
 
 def records(rows):

@@ -200,6 +200,22 @@ class Budget(unittest.TestCase):
                 self.assertLessEqual(point.bound_seconds, least + 1e-6, seed)
                 self.assertGreaterEqual(point.extra_seconds, least - 1e-6, seed)
 
+    def test_given_rows_say_what_may_be_recomputed(self):
+        graph = network(6)
+        rows = [(3, [2], 0, 1.0, 1.0), (2, [0], 20, 2.5, 2.5)]  # the second runs two ops
+        curve = skyline.budget(graph, 10_000, [1] * 12, recomputes=rows).curve
+        self.assertEqual({i for point in curve for i in point.recomputed}, {2, 3})
+        self.assertEqual({-1 - i for point in curve for i in point.sequence if i < 0}, {2, 3})
+        for point in curve:
+            self.assertEqual([i for i in point.sequence if i >= 0], list(range(12)))
+            self.assertEqual(point.extra_seconds,
+                             sum({3: 1.0, 2: 2.5}[-1 - i] for i in point.sequence if i < 0))
+            self.assertLessEqual(point.bound_seconds, point.extra_seconds + 1e-9)
+        self.assertEqual(len(skyline.budget(graph, 10_000, [1] * 12, recomputes=[]).curve), 1)
+        for row in ((9, [2], 0, 1.0, 1.0), (3, [9], 0, 1.0, 1.0)):
+            with self.assertRaisesRegex(ValueError, "recomputes, row 0: expected a tensor of forward"):
+                skyline.budget(graph, 1000, [1] * 12, recomputes=[row])
+
     def test_the_curve_trades_bytes_for_seconds(self):
         curve = skyline.budget(network(8), 10_000, [1] * 16).curve
         self.assertGreater(len(curve), 2)

@@ -211,6 +211,10 @@ class StepGraphOf(unittest.TestCase):
             self.assertTrue(torch.equal(tensor, before[name]), name)
         self.assertTrue(all(parameter.grad is None for parameter in module.parameters()))
         self.assertFalse(module.conv._forward_hooks or module.conv._forward_pre_hooks)
+        layer = nn.Linear(8, 8)
+        weight = layer.weight
+        step_graph_of(nn.Sequential(layer, nn.Tanh(), layer, layer), torch.zeros(2, 8))
+        self.assertIs(layer.weight, weight)
 
     def test_ops_that_draw_keep_their_sequence(self):
         class Noisy(nn.Module):

@@ -24,7 +24,7 @@ from torch import nn, optim
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
-from skyline.pytorch import sum_of, step_graph_of, tensors_in
+from skyline.traced_step import step_graph_of, sum_of, tensors_in
 
 
 class Storages(TorchDispatchMode):
