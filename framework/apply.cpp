@@ -1,6 +1,8 @@
 #include "framework/apply.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "framework/node.h"
@@ -90,6 +92,20 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
     outputs[j] = Tensor(outputs[j].spec(), outputs[j].storage(), {node, static_cast<int>(j)});
   }
   return outputs;
+}
+
+Tensor apply(Context& context, Link link, Tensor x) {
+  std::optional<LayerScope> scope;
+  if (!link.layer.empty()) scope.emplace(context, link.layer);
+  const bool needs_gradient = context.training() && x.requires_grad();
+  std::vector<Tensor> inputs;
+  inputs.push_back(std::move(x));
+  std::ranges::move(link.operands, std::back_inserter(inputs));
+  if (!link.parts.empty()) {
+    return apply_fused(context, link.op, link.parts, std::move(inputs));
+  }
+  const auto& op = link.bare && !needs_gradient ? link.bare : link.op;
+  return std::move(apply(context, op, std::move(inputs)).front());
 }
 
 Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,

@@ -36,4 +36,17 @@ std::vector<Tensor> apply(Context& context, std::shared_ptr<const Op> op,
 Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs);
 
+// A layer that makes images of images, each of its own image alone, see chain().
+struct Link {
+  std::shared_ptr<const Op> op;                       // input 0: the images; output 0: the result
+  std::vector<Tensor> operands = {};                  // its other inputs
+  std::vector<std::shared_ptr<const Op>> parts = {};  // as in apply_fused(); empty: the op itself
+  // Makes output 0 alone, with the same bits, where no gradient is needed. Null: the op.
+  std::shared_ptr<const Op> bare = {};
+  std::string layer = {};  // under which the ops run
+};
+
+// Applies the link to x.
+Tensor apply(Context& context, Link link, Tensor x);
+
 }  // namespace skyline

@@ -17,7 +17,8 @@ struct CpuOptions {
   // Engines are read from here, and measured ones are added. Must outlive the compute object; null:
   // it has its own.
   EngineChoices* choices = nullptr;
-  std::size_t lanes = 1;  // on which ops run at the same time
+  std::size_t lanes = 1;        // on which ops run at the same time
+  std::int64_t batch_size = 0;  // of which a kernel computes a round; 0: the batch is the kernel's
   // A lane that has waited for about as long sleeps, and takes as long to wake up.
   double wake_seconds = 100e-6;
   bool lanes_must_pay = true;  // where they do not, steps go back to one lane; see LaneTrial

@@ -269,7 +269,7 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
                              : recorder_.add_written(outputs[j], call.outputs[j].category, layer,
                                                      op_of_layer(op.name, layer)));
   }
-  recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
+  recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use(), kernel.rounds());
 }
 
 void Context::stage_uploads(std::size_t bytes) {

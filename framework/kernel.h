@@ -12,6 +12,7 @@
 
 #include "framework/host_device.h"
 #include "memory/alignment.h"
+#include "memory/step_graph.h"
 
 namespace skyline {
 
@@ -88,6 +89,8 @@ class Kernel {
   virtual std::size_t workspace_bytes() const { return 0; }
   // Returns nothing if the engine was not chosen by a rule, or none needs a smaller workspace.
   virtual std::optional<EngineUse> engine_use() const { return {}; }
+  // Returns where the workspace goes in an op of several calls in rounds; null for others.
+  virtual const OpRounds* rounds() const { return nullptr; }
   virtual void run(const KernelArguments& arguments) = 0;
 };
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "framework/step_recorder.h"
 
@@ -19,7 +22,8 @@ struct ByteSavings {
   // An unlisted turn is treated like the last listed turn before it, because this batch is longer
   // than the planned one. All other unlisted values are kept.
   std::map<ValueName, Recomputing> recomputed = {};
-  bool early_sums = false;  // of gradients, see BackwardGraph
+  bool early_sums = false;                         // of gradients, see BackwardGraph
+  std::set<std::string, std::less<>> rounds = {};  // chains that run in rounds, see chain()
 
   bool operator==(const ByteSavings&) const = default;
 };

@@ -17,9 +17,14 @@ Conv2d::Conv2d(Context& context, std::string_view name, const Options& options)
   if (options.bias) add_parameter(context, {"bias"}, {{options.out}}, 0);
 }
 
+Link Conv2d::link() const {
+  Link link = conv2d_link(parameter(0), parameter(1), params_);
+  link.layer = name();
+  return link;
+}
+
 Tensor Conv2d::operator()(Context& context, Tensor x) const {
-  const LayerScope scope(context, name());
-  return conv2d(context, std::move(x), parameter(0), parameter(1), params_);
+  return apply(context, link(), std::move(x));
 }
 
 }  // namespace skyline

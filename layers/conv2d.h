@@ -25,6 +25,8 @@ class Conv2d : public Layer {
 
   // x [N, in, H, W] to [N, out, OH, OW], see conv2d().
   Tensor operator()(Context& context, Tensor x) const;
+  // What a call applies, as a link of a chain.
+  Link link() const;
 
  private:
   Conv2dParams params_;

@@ -47,6 +47,20 @@ struct StepOp {
   std::vector<OpId> after;
 };
 
+// What an op does that computes a chain of ops round by round: its calls in a round, and the bytes
+// of its workspace that they use.
+struct OpRounds {
+  struct Slice {
+    std::uint64_t offset = 0, bytes = 0;  // in the workspace
+  };
+  struct Call {
+    std::string name, layer;          // of the op that the call stands for
+    std::vector<std::size_t> slices;  // that it reads or writes; each lives between its calls
+  };
+  std::vector<Slice> slices;
+  std::vector<Call> calls;
+};
+
 // The most bytes that the values and workspaces of a step may have together.
 inline constexpr std::uint64_t kMostStepBytes = (std::uint64_t{1} << 63) - 1;
 

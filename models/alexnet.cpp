@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "framework/chain/chain.h"
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/normalization/local_response_norm.h"
@@ -22,8 +23,10 @@ std::int64_t pool5_elements(const ModelShape& shape) {
   return 256 * side(shape.height) * side(shape.width);
 }
 
-Tensor norm_and_pool(Context& context, Tensor x) {
-  return max_pool2d(context, local_response_norm(context, std::move(x)), kPool);
+// The first two stages end with a normalization and a pooling.
+Tensor stage(Context& context, const Conv2d& convolution, Tensor x) {
+  return chain(context, convolution.name(), std::move(x),
+               {convolution.link(), local_response_norm_link(), max_pool2d_link(context, kPool)});
 }
 
 Tensor relu_and_dropout(Context& context, Tensor x) {
@@ -47,8 +50,8 @@ AlexNet::AlexNet(Context& context, const ModelShape& shape)
 }
 
 Prediction AlexNet::forward(Context& context, Tensor images) const {
-  Tensor h = norm_and_pool(context, conv1_(context, std::move(images)));
-  h = norm_and_pool(context, conv2_(context, std::move(h)));
+  Tensor h = stage(context, conv1_, std::move(images));
+  h = stage(context, conv2_, std::move(h));
   h = conv3_(context, std::move(h));
   h = conv4_(context, std::move(h));
   h = conv5_(context, std::move(h));

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/chain/chain.h"
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/pooling/pool2d.h"
@@ -74,9 +75,12 @@ Vgg16::Vgg16(Context& context, const ModelShape& shape)
 Prediction Vgg16::forward(Context& context, Tensor images) const {
   Tensor h = std::move(images);
   auto convolution = convolutions_.begin();
+  int number = 0;
   for (const Stage& stage : kStages) {
-    for (int i = 0; i < stage.convolutions; ++i) h = (*convolution++)(context, std::move(h));
-    h = max_pool2d(context, std::move(h), {.kernel = 2, .relu = true});
+    std::vector<Link> links;
+    for (int i = 0; i < stage.convolutions; ++i) links.push_back((convolution++)->link());
+    links.push_back(max_pool2d_link(context, {.kernel = 2, .relu = true}));
+    h = chain(context, "conv" + std::to_string(++number), std::move(h), std::move(links));
   }
   h = flatten(context, std::move(h));
   h = dropout(context, relu(context, fc6_(context, std::move(h))), kDropout);

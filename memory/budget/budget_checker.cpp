@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace skyline {
@@ -229,6 +230,35 @@ std::string fault_of_choice(const BudgetProblem& problem, const RecomputeChoice&
   return {};
 }
 
+// The workspace of an op in rounds, from its slices alone: two that live at the same time must not
+// meet, and together they end where the workspace does.
+std::string fault_of_rounds(const StepOp& op, const OpRounds& rounds) {
+  std::vector<std::pair<std::size_t, std::size_t>> lives(rounds.slices.size(),
+                                                         {~std::size_t{0}, 0});
+  for (std::size_t call = 0; call < rounds.calls.size(); ++call) {
+    for (const std::size_t slice : rounds.calls[call].slices) {
+      if (slice >= lives.size()) return fmt::format("{} has no slice {}", op.name, slice);
+      lives[slice] = {std::min(lives[slice].first, call), call};
+    }
+  }
+  std::uint64_t needed = 0;
+  for (std::size_t one = 0; one < lives.size(); ++one) {
+    const auto& [offset, bytes] = rounds.slices[one];
+    needed = std::max(needed, offset + bytes);
+    for (std::size_t other = 0; other < one; ++other) {
+      const bool at_once =
+          lives[one].first <= lives[other].second && lives[other].first <= lives[one].second;
+      const OpRounds::Slice& beside = rounds.slices[other];
+      if (at_once && offset < beside.offset + beside.bytes && beside.offset < offset + bytes) {
+        return fmt::format("slices {} and {} of {} meet", other, one, op.name);
+      }
+    }
+  }
+  if (op.workspace_bytes == needed) return {};
+  return fmt::format("{} claims a workspace of {} bytes, but its slices need {}", op.name,
+                     op.workspace_bytes, needed);
+}
+
 std::string fault_of_claims(const BudgetPoint& point, const Replay::Peak& peak, double seconds) {
   if (point.peak != peak.bytes) {
     return fmt::format("the choice claims a peak of {} bytes, but {} needs {}", point.peak, peak.at,
@@ -245,6 +275,9 @@ std::string fault_of_claims(const BudgetPoint& point, const Replay::Peak& peak, 
 
 BudgetVerdict check_budget(const BudgetProblem& problem, const BudgetPoint& point) {
   BudgetVerdict verdict{.reason = fault_of_choice(problem, point.choice, point.smaller)};
+  for (const auto& [op, rounds] : problem.rounds) {
+    if (verdict.reason.empty()) verdict.reason = fault_of_rounds(problem.graph.ops.at(op), rounds);
+  }
   if (!verdict.reason.empty()) return verdict;
   Replay replay(problem, point.choice, point.smaller);
   verdict.reason = replay.run();

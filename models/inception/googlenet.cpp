@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/chain/chain.h"
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/channels.h"
 #include "framework/ops/array/reshape.h"
@@ -118,10 +119,11 @@ Prediction GoogLeNet::forward(Context& context, Tensor images) const {
   const auto add_loss = [&](const std::optional<AuxiliaryHead>& head, const Tensor& h) {
     if (head && context.training()) auxiliary.push_back({(*head)(context, h), kHeadWeight});
   };
-  Tensor h = max_pool2d(context, conv1_(context, std::move(images)), kReluPool);
+  Tensor h = chain(context, conv1_.name(), std::move(images),
+                   {conv1_.link(), max_pool2d_link(context, kReluPool)});
   h = conv2_reduce_(context, local_response_norm(context, std::move(h)));
-  h = local_response_norm(context, conv2_(context, std::move(h)));
-  h = max_pool2d(context, std::move(h), kPool);
+  h = chain(context, conv2_.name(), std::move(h),
+            {conv2_.link(), local_response_norm_link(), max_pool2d_link(context, kPool)});
   h = inception_3a_(context, std::move(h));
   h = max_pool2d(context, inception_3b_(context, std::move(h)), kReluPool);
   h = inception_4a_(context, std::move(h));

@@ -109,6 +109,7 @@ Outcome run(const OpCheck& check, const Variant& variant) {
     Context context(guard, {.compute = backend().compute(),
                             .mode = variant.mode,
                             .in_place = variant.in_place,
+                            .round_bytes = check.round_bytes,
                             .seed = check.seed});
     try {
       outcome = run_in(context, check, variant);

@@ -34,6 +34,7 @@ struct OpCheck {
 
   bool same_in_inference = true;  // inference mode gives the same output, bit for bit
   bool has_products = false;      // or convolutions, see Backend::divides_sums()
+  std::size_t round_bytes = Context::Options().round_bytes;
 };
 
 // Asserts, by GoogleTest's expectations:

@@ -72,11 +72,37 @@ bool sums_late(const StepGraph& graph) {
   });
 }
 
+// Returns the other ways to save bytes of a step that saves none, without recomputing a value. The
+// first chains have the largest values, so rounds begin with them; a step that runs chains in
+// rounds sums early.
+std::vector<ByteSavings> other_savings(const RecordedStep& step) {
+  std::vector<ByteSavings> all;
+  ByteSavings savings{.early_sums = sums_late(step.graph)};
+  if (savings.early_sums) all.push_back(savings);
+  for (const std::string& chain : step.chains) {
+    savings.rounds.insert(chain);
+    all.push_back(savings);
+  }
+  return all;
+}
+
+// Returns the last batch of a trial's step with its ops in the program's sequence.
+DryRunFacts as_written(StepTrial trial) {
+  DryRunFacts facts = last_batch(std::move(trial.facts));
+  facts.step.graph = in_program_sequence(std::move(facts.step.graph), facts.program_numbers);
+  std::map<OpId, OpRounds> rounds;
+  for (auto& [op, of_op] : facts.step.rounds) {
+    rounds[facts.program_numbers[op]] = std::move(of_op);
+  }
+  facts.step.rounds = std::move(rounds);
+  return facts;
+}
+
 }  // namespace
 
-BudgetedStep::BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vector<double> seconds,
+BudgetedStep::BudgetedStep(const DryRunFacts& facts, ByteSavings saved, std::vector<double> seconds,
                            const BudgetFreedom& freedom)
-    : early_sums_(early_sums),
+    : saved_(std::move(saved)),
       has_engines_(std::ranges::any_of(
           facts.step.engines, [](const auto& use) { return !use.second.smaller.empty(); })),
       seconds_(std::accumulate(seconds.begin(), seconds.end(), 0.0)),
@@ -84,6 +110,7 @@ BudgetedStep::BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vecto
   problem_.graph = program_graph(facts.step.graph, freedom.in_place, resident_bytes_);
   problem_.seconds = std::move(seconds);
   problem_.recomputes_each = true;
+  problem_.rounds = facts.step.rounds;
   if (freedom.fits_engines) {
     for (const auto& [op, use] : facts.step.engines) {
       add_engine(use, {facts.program_numbers[op], false});
@@ -138,8 +165,8 @@ EngineNames BudgetedStep::engines_of(const BudgetPoint& point) const {
 Savings BudgetedStep::savings_of(const BudgetPoint& point) const {
   RecomputeSequence sequence(problem_);
   sequence.find(point.choice);
-  ByteSavings savings{.early_sums = early_sums_};
-  bool any = early_sums_;
+  ByteSavings savings = saved_;
+  bool any = saved_ != ByteSavings();
   for (const ValueName& name : names_) savings.recomputed[name] = Recomputing::kNever;
   for (const RecomputedOp& op : sequence.ops()) {
     if (!op.is_recompute) continue;
@@ -188,34 +215,31 @@ std::string BudgetedStep::largest_text(const BudgetBound::Least& least) const {
 
 StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question)) {
   const double started = now_seconds();
-  const auto facts_of = [](StepTrial trial) {
-    DryRunFacts facts = last_batch(std::move(trial.facts));
-    facts.step.graph = in_program_sequence(std::move(facts.step.graph), facts.program_numbers);
-    return facts;
-  };
   StepTrial unlimited = question_.trial({}, {});
   const std::uint64_t unlimited_bytes = unlimited.reserved_bytes;
-  const DryRunFacts late = facts_of(std::move(unlimited));
-  const std::vector<double> seconds = question_.seconds.of(late.step);
-  std::future<std::unique_ptr<BudgetedStep>> sums_early;
-  if (sums_late(late.step.graph)) {
-    const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
-    sums_early = std::async(std::launch::async | std::launch::deferred,
-                            [&, early = facts_of(question_.trial(savings, {}))] {
-                              return std::make_unique<BudgetedStep>(
-                                  early, true, early_sum_seconds(early.step, late.step, seconds),
-                                  question_.freedom);
-                            });
+  const DryRunFacts whole = as_written(std::move(unlimited));
+  const std::vector<double> seconds = question_.seconds.of(whole.step);
+  std::vector<std::future<std::unique_ptr<BudgetedStep>>> others;
+  for (const ByteSavings& saved : other_savings(whole.step)) {
+    StepTrial trial = question_.trial(std::make_shared<const ByteSavings>(saved), {});
+    others.push_back(std::async(std::launch::async | std::launch::deferred,
+                                [&, saved, facts = as_written(std::move(trial))] {
+                                  return std::make_unique<BudgetedStep>(
+                                      facts, saved, saving_seconds(facts.step, whole.step, seconds),
+                                      question_.freedom);
+                                }));
   }
-  steps_.push_back(std::make_unique<BudgetedStep>(late, false, seconds, question_.freedom));
-  if (sums_early.valid()) steps_.push_back(sums_early.get());
+  steps_.push_back(
+      std::make_unique<BudgetedStep>(whole, ByteSavings(), seconds, question_.freedom));
+  for (auto& other : others) steps_.push_back(other.get());
   add_curve();
   reserved_.resize(curve_.size());
   reserved_.front() = unlimited_bytes;
   search_seconds_ = now_seconds() - started;
 }
 
-// Takes the points of all steps of which none takes as few bytes and as few seconds as another.
+// Takes the step that saves nothing, and the points of all steps of which none takes as few bytes
+// and as few seconds as another.
 void StepBudget::add_curve() {
   for (const auto& step : steps_) {
     for (const BudgetPoint& point : step->curve()) {
@@ -226,10 +250,12 @@ void StepBudget::add_curve() {
   std::ranges::stable_sort(curve_, {}, [](const Point& point) {
     return std::pair(point.extra_seconds, bytes_of(point));
   });
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  const Point all{steps_.front().get(), &steps_.front()->curve().front(), 0};
+  std::uint64_t least = bytes_of(all);
   std::erase_if(curve_, [&](const Point& point) {
     return bytes_of(point) >= std::exchange(least, std::min(least, bytes_of(point)));
   });
+  curve_.insert(curve_.begin(), all);
 }
 
 std::uint64_t StepBudget::reserved_bytes(std::size_t point) {
@@ -304,7 +330,7 @@ std::vector<DividedStep> StepBudget::divided() const {
   return divided_steps(question_, {});
 }
 
-// A step sums either late or early.
+// A step saves bytes in one of the ways.
 double StepBudget::bound_within(std::uint64_t bytes, double found) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& step : steps_) {

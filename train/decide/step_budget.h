@@ -26,9 +26,9 @@ struct BudgetFreedom {
 // how many bytes.
 class BudgetedStep {
  public:
-  // `facts` is the step without recomputation; `early_sums` says when it sums gradients. `seconds`:
-  // of each of its ops.
-  BudgetedStep(const DryRunFacts& facts, bool early_sums, std::vector<double> seconds,
+  // `facts` is the step without recomputation but with all else of `saved`. `seconds`: of each of
+  // its ops.
+  BudgetedStep(const DryRunFacts& facts, ByteSavings saved, std::vector<double> seconds,
                const BudgetFreedom& freedom);
   BudgetedStep(const BudgetedStep&) = delete;  // its parts refer to each other
 
@@ -59,7 +59,8 @@ class BudgetedStep {
   std::string largest_text(const BudgetBound::Least& least) const;
 
   BudgetProblem problem_;
-  bool early_sums_ = false, has_engines_ = false;
+  ByteSavings saved_;
+  bool has_engines_ = false;
   double seconds_ = 0;
   std::uint64_t resident_bytes_ = 0;
   std::vector<ValueName> names_;    // of each recompute's value
@@ -90,7 +91,8 @@ inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for peopl
 //
 //   trial of the step that recomputes nothing → BudgetedStep: its curve of bytes against seconds
 //   the same with early sums of gradients, if it sums more than two at once
-//   the best of both curves → within(bytes): the first point that fits by its trial, which orders
+//   and with its first chain in rounds, its first two, … all
+//   the best of all curves → within(bytes): the first point that fits by its trial, which orders
 //   and places the step
 //
 // The trial of a point may need less than the point says, because it runs in another order. So
@@ -141,7 +143,7 @@ class StepBudget {
   std::string why_too_small(std::uint64_t bytes);
 
   BudgetQuestion question_;
-  std::vector<std::unique_ptr<BudgetedStep>> steps_;  // late sums, and early ones
+  std::vector<std::unique_ptr<BudgetedStep>> steps_;  // the first saves nothing
   double search_seconds_ = 0;                         // that the curves took
   std::vector<Point> curve_;  // each takes fewer bytes and more seconds than the one before
   std::vector<std::optional<std::uint64_t>> reserved_;  // by the trials of points

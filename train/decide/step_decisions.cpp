@@ -20,6 +20,8 @@ Rows<BudgetAnswer> rows(const BudgetAnswer*) {
       {"could_recompute", kCount, "values that could be", &BudgetAnswer::candidates},
       {"early_sums", "gradients are summed early",
        [](auto& answer) { return answer.savings && answer.savings->early_sums; }},
+      {"rounds", "chains that run in rounds of images",
+       [](auto& answer) { return rounds_text(answer.savings); }},
       {"engines", "smaller engines than the rule's, by convolution", &BudgetAnswer::engines},
       {"step_seconds", kSeconds, "of the step that recomputes nothing", &BudgetAnswer::seconds},
       {"seconds_from", "where the seconds of ops are from", &BudgetAnswer::seconds_source},
@@ -27,10 +29,15 @@ Rows<BudgetAnswer> rows(const BudgetAnswer*) {
 }
 
 Rows<BudgetStep> rows(const BudgetStep*) {
-  return {
-      {"bytes", kBytes, "of the step, resident ones included", &BudgetStep::bytes},
-      {"overhead", kShare, "of a step that it takes longer", &BudgetStep::overhead},
-      {"bound", kShare, "no step within these bytes takes less extra time", &BudgetStep::bound}};
+  return {{"bytes", kBytes, "of the step, resident ones included", &BudgetStep::bytes},
+          {"overhead", kShare, "of a step that it takes longer", &BudgetStep::overhead},
+          {"bound", kShare, "no step within these bytes takes less extra time", &BudgetStep::bound},
+          {"rounds", "chains that run in rounds of images",
+           [](auto& step) { return rounds_text(step.savings); }}};
+}
+
+std::string rounds_text(const Savings& savings) {
+  return savings ? fmt::format("{}", fmt::join(savings->rounds, ", ")) : "";
 }
 
 std::string BudgetAnswer::text() const {
@@ -39,12 +46,15 @@ std::string BudgetAnswer::text() const {
                        format_bytes(reserved_bytes));
   }
   const std::string early = savings && savings->early_sums ? ", gradients are summed early" : "";
+  const std::string chains = rounds_text(savings);
+  const std::string rounds = chains.empty() ? "" : fmt::format(", {} in rounds", chains);
   const std::string smaller =
       engines.empty() ? "" : fmt::format(" (smaller engines: {})", engines.size());
   return fmt::format(
-      "budget {}: {} of {} values are recomputed{}{}; the step fits in {} instead of {} and takes "
+      "budget {}: {} of {} values are recomputed{}{}{}; the step fits in {} instead of {} and "
+      "takes "
       "{} longer, at least {} (seconds {}; planned in {:.2f} s)",
-      format_bytes(budget_bytes), recomputed, candidates, early, smaller,
+      format_bytes(budget_bytes), recomputed, candidates, rounds, early, smaller,
       format_bytes(reserved_bytes), format_bytes(unlimited_bytes), percent(overhead()),
       percent(bound()), seconds_source, planning_seconds);
 }

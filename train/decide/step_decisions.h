@@ -32,7 +32,7 @@ struct BudgetAnswer {
   std::uint64_t unlimited_bytes = 0;  // reserved by the step that recomputes nothing
   std::uint64_t least_bytes = 0;      // of the smallest step that was found, in program order
   double seconds = 0;                 // of the step that recomputes nothing
-  double extra_seconds = 0;           // of recomputed values, early sums and smaller engines
+  double extra_seconds = 0;           // of recomputed values, early sums, rounds, smaller engines
   double bound_seconds = 0;           // no step within the budget has fewer extra seconds
   std::size_t recomputed = 0;         // values that are recomputed
   std::size_t candidates = 0;         // values that could be
@@ -50,6 +50,9 @@ struct BudgetAnswer {
   // "31 of 175 values are recomputed; the step fits in … and takes 5.81 % longer, at least …".
   std::string text() const;
 };
+
+// "conv1, conv2": the chains that savings run in rounds.
+std::string rounds_text(const Savings& savings);
 
 Rows<BudgetAnswer> rows(const BudgetAnswer*);
 Rows<BudgetStep> rows(const BudgetStep*);

@@ -263,37 +263,51 @@ StepSeconds step_seconds(const std::string& profile, const ProfileKey& key) {
           "by the profile of " + profile, model};
 }
 
-std::vector<double> early_sum_seconds(const RecordedStep& early, const RecordedStep& late,
-                                      const std::vector<double>& late_seconds) {
+std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedStep& whole,
+                                   const std::vector<double>& whole_seconds) {
   struct Sums {
     double seconds = 0, values = 0;
   };
   std::map<std::string, Sums> sums;  // by layer
-  std::vector<std::pair<std::string_view, double>> others;
-  for (std::size_t op = 0; op < late.graph.ops.size(); ++op) {
-    const StepOp& late_op = late.graph.ops[op];
-    if (late_op.name == kBatchNormGradOfSum) {  // makes 8 passes over memory; apart, 3 and 7
-      others.emplace_back(kBatchNormGrad, 7.0 / 8 * late_seconds[op]);
-      sums[late_op.layer] = {3.0 / 8 * late_seconds[op], 3};
-    } else if (is_sum(late_op)) {
-      sums[late_op.layer].seconds += late_seconds[op];
-      sums[late_op.layer].values += values_used(late_op);
+  std::map<std::tuple<Phase, std::string_view, std::string_view>, std::vector<double>> others;
+  for (std::size_t k = 0; k < whole.graph.ops.size(); ++k) {
+    const StepOp& op = whole.graph.ops[k];
+    if (op.name == kBatchNormGradOfSum) {  // makes 8 passes over memory; apart, 3 and 7
+      others[{op.phase, kBatchNormGrad, op.layer}].push_back(7.0 / 8 * whole_seconds[k]);
+      sums[op.layer] = {3.0 / 8 * whole_seconds[k], 3};
+    } else if (is_sum(op)) {
+      sums[op.layer].seconds += whole_seconds[k];
+      sums[op.layer].values += values_used(op);
     } else {
-      others.emplace_back(late_op.name, late_seconds[op]);
+      others[{op.phase, op.name, op.layer}].push_back(whole_seconds[k]);
     }
   }
+  // Returns the seconds of the op of that name whose number is `turn`.
+  const auto seconds_of = [&](Phase phase, std::string_view name, std::string_view layer,
+                              std::size_t turn) {
+    const auto found = others.find({phase, name, layer});
+    if (found != others.end() && turn < found->second.size()) return found->second[turn];
+    throw std::logic_error("savings add an op: " +
+                           op_text(phase, std::string(name), std::string(layer)));
+  };
   std::vector<double> seconds;
-  std::size_t other = 0;
-  for (const StepOp& op : early.graph.ops) {
-    if (is_sum(op)) {
-      const Sums& late_sums = sums.at(op.layer);
-      seconds.push_back(late_sums.seconds / late_sums.values * values_used(op));
-      continue;
+  std::map<std::tuple<Phase, std::string_view, std::string_view>, std::size_t> turns;
+  for (std::size_t k = 0; k < saving.graph.ops.size(); ++k) {
+    const StepOp& op = saving.graph.ops[k];
+    if (const auto chain = saving.rounds.find(static_cast<OpId>(k)); chain != saving.rounds.end()) {
+      double all = 0;
+      for (const OpRounds::Call& call : chain->second.calls) {
+        const bool forward = others.contains({Phase::kForward, call.name, call.layer});
+        all += seconds_of(forward ? Phase::kForward : op.phase, call.name, call.layer, 0);
+      }
+      seconds.push_back(all);
+    } else if (is_sum(op)) {
+      const Sums& late = sums.at(op.layer);
+      seconds.push_back(late.seconds / late.values * values_used(op));
+    } else {
+      const std::size_t turn = turns[{op.phase, op.name, op.layer}]++;
+      seconds.push_back(seconds_of(op.phase, op.name, op.layer, turn));
     }
-    if (other == others.size() || others[other].first != op.name) {
-      throw std::logic_error("early sums change other ops: " + op.name);
-    }
-    seconds.push_back(others[other++].second);
   }
   return seconds;
 }

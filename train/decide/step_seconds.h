@@ -109,10 +109,11 @@ struct StepSeconds {
 // model of the device. Throws UsageError.
 StepSeconds step_seconds(const std::string& profile, const ProfileKey& key);
 
-// Returns the seconds of the ops of a step that sums gradients early, from those of the same step
-// with late sums: a sum takes as long for each value that it reads or writes as the late ones of
-// its layer. Ops of both steps are in the program's sequence.
-std::vector<double> early_sum_seconds(const RecordedStep& early, const RecordedStep& late,
-                                      const std::vector<double>& late_seconds);
+// Returns the seconds of the ops of a step that sums gradients early or runs chains in rounds, from
+// those of the same step that does neither. A sum takes as long for each value that it reads or
+// writes as the late ones of its layer, a chain as long as the ops that its calls stand for. Ops of
+// both steps are in the program's sequence.
+std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedStep& whole,
+                                   const std::vector<double>& whole_seconds);
 
 }  // namespace skyline

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/connection/conv2d_kernels.h"
 #include "framework/ops/support/declared_op.h"
@@ -129,13 +127,18 @@ std::shared_ptr<const Op> conv2d_op(Conv2dParams params) {
   return declared_op(kConv2d, params);
 }
 
+Link conv2d_link(Tensor weight, Tensor bias, Conv2dParams params) {
+  Link link{.op = conv2d_op(params), .operands = operands(std::move(weight))};
+  if (bias) link.operands.push_back(std::move(bias));
+  if (params.relu) {
+    params.relu = false;
+    link.parts = {conv2d_op(params), relu_op()};
+  }
+  return link;
+}
+
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params) {
-  auto inputs = operands(std::move(x), std::move(weight));
-  if (bias) inputs.push_back(std::move(bias));
-  const auto op = conv2d_op(params);
-  if (!params.relu) return apply(context, op, std::move(inputs)).front();
-  params.relu = false;
-  return apply_fused(context, op, std::array{conv2d_op(params), relu_op()}, std::move(inputs));
+  return apply(context, conv2d_link(std::move(weight), std::move(bias), params), std::move(x));
 }
 
 }  // namespace skyline

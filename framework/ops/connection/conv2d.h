@@ -32,6 +32,9 @@ struct Conv2dParams {
 // larger than the padded image.
 Tensor conv2d(Context& context, Tensor x, Tensor weight, Tensor bias, Conv2dParams params = {});
 
+// Returns what conv2d() applies.
+Link conv2d_link(Tensor weight, Tensor bias, Conv2dParams params = {});
+
 // Returns the op that conv2d() applies: inputs x, weight and, if given, bias; output 0 is the
 // result. With relu it has no gradient of its own: conv2d() leaves the nodes of a convolution and a
 // relu.

@@ -171,8 +171,9 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
       return named_kernel(kind, problem, options.lanes, name, found->second.name);
     }
   }
+  const std::int64_t batch_size = options.batch_size > 0 ? options.batch_size : problem.x[0];
   const bool direct =
-      options.engines == Engines::kDirect || raises_peak(options.choices, problem.x[0], name);
+      options.engines == Engines::kDirect || raises_peak(options.choices, batch_size, name);
   const ConvolutionEngine engine =
       direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem);
   if (engine == ConvolutionEngine::kDirect) {

@@ -80,9 +80,12 @@ class LocalResponseNorm : public Op {
 
 }  // namespace
 
+Link local_response_norm_link(LocalResponseNormParams params) {
+  return {.op = std::make_shared<LocalResponseNorm>(params)};
+}
+
 Tensor local_response_norm(Context& context, Tensor x, LocalResponseNormParams params) {
-  return apply(context, std::make_shared<LocalResponseNorm>(params), operands(std::move(x)))
-      .front();
+  return apply(context, local_response_norm_link(params), std::move(x));
 }
 
 }  // namespace skyline

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/context.h"
+#include "framework/apply.h"
 
 namespace skyline {
 
@@ -22,5 +22,8 @@ struct LocalResponseNormParams {
 // window 5 and exponent 0.75. Throws ShapeError, also unless size is odd and 1 to 63, and
 // std::invalid_argument unless k > 0 and alpha, beta >= 0.
 Tensor local_response_norm(Context& context, Tensor x, LocalResponseNormParams params = {});
+
+// Returns what local_response_norm() applies.
+Link local_response_norm_link(LocalResponseNormParams params = {});
 
 }  // namespace skyline

@@ -157,13 +157,17 @@ std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params) {
   return declared_op(kAverage, checked(kAveragePool2d, params));
 }
 
-Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params) {
-  if (params.relu && context.options().emulate.chainer_ops) {
-    params.relu = false;
-    x = relu(context, std::move(x));
+Link max_pool2d_link(const Context& context, Pool2dParams params) {
+  if (!params.relu || !context.options().emulate.chainer_ops) {
+    return {.op = max_pool2d_op(params), .bare = max_pool2d_op(params, false)};
   }
-  const bool argmax = context.training() && x.requires_grad();
-  return apply(context, max_pool2d_op(params, argmax), operands(std::move(x))).front();
+  params.relu = false;
+  const auto pool = max_pool2d_op(params, context.training());
+  return {.op = pool, .parts = {relu_op(), pool}};
+}
+
+Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params) {
+  return apply(context, max_pool2d_link(context, params), std::move(x));
 }
 
 Tensor average_pool2d(Context& context, Tensor x, Pool2dParams params) {

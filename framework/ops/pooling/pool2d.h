@@ -29,6 +29,9 @@ struct Pool2dParams {
 // than the padded image, or too large for relu.
 Tensor max_pool2d(Context& context, Tensor x, Pool2dParams params);
 
+// Returns what max_pool2d() applies.
+Link max_pool2d_link(const Context& context, Pool2dParams params);
+
 // Returns the mean of each window's pixels. Padding counts neither in the sum nor in the divisor: a
 // corner window of padding 1 with four pixels inside divides by 4. Retains nothing. Shapes and
 // errors as for max_pool2d.

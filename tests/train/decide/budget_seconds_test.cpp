@@ -41,8 +41,7 @@ TEST(EarlySumSeconds, AreThoseOfLateSumsForEachValueThatIsReadOrWritten) {
                gradient_of("sum", "x", 2), gradient_of("relu_grad", "c", 2),
                gradient_of("sum", "x", 2), gradient_of("sum", "y", 2)});
   // The sum of three takes 2 seconds for each of four values.
-  EXPECT_THAT(early_sum_seconds(early, late, {1, 2, 3, 8, 9}),
-              testing::ElementsAre(1, 2, 6, 3, 6, 9));
+  EXPECT_THAT(saving_seconds(early, late, {1, 2, 3, 8, 9}), testing::ElementsAre(1, 2, 6, 3, 6, 9));
 }
 
 // Fused, 8 passes over memory; apart, 3 and 7.
@@ -52,13 +51,28 @@ TEST(EarlySumSeconds, TakeFusedSumsApart) {
   const RecordedStep early =
       step_of({gradient_of("conv2d_grad_input", "a", 2), gradient_of("sum", "b", 2),
                gradient_of("batch_norm_grad", "b", 6)});
-  EXPECT_THAT(early_sum_seconds(early, late, {1, 16}), testing::ElementsAre(1, 6, 14));
+  EXPECT_THAT(saving_seconds(early, late, {1, 16}), testing::ElementsAre(1, 6, 14));
 }
 
 TEST(EarlySumSeconds, RefuseAnotherStep) {
   const RecordedStep late = step_of({gradient_of("relu_grad", "a", 2)});
   const RecordedStep other = step_of({gradient_of("sigmoid_grad", "a", 2)});
-  EXPECT_THROW(early_sum_seconds(other, late, {1}), std::logic_error);
+  EXPECT_THROW(saving_seconds(other, late, {1}), std::logic_error);
+}
+
+TEST(ChainSeconds, AreThoseOfTheOpsThatItsCallsStandFor) {
+  StepOp forward = gradient_of("conv2d", "conv1", 2);
+  forward.phase = Phase::kForward;
+  const StepOp weight = gradient_of("conv2d_grad_weight", "conv1", 2);
+  const StepOp other = gradient_of("relu_grad", "fc", 2);
+  StepOp chain = gradient_of("chain", "c", 2);
+  chain.phase = Phase::kForward;
+  RecordedStep rounds = step_of({chain, other, gradient_of("chain_grad", "c", 2)});
+  rounds.rounds[0].calls = {{.name = "conv2d", .layer = "conv1", .slices = {}}};
+  rounds.rounds[2].calls = {{.name = "conv2d", .layer = "conv1", .slices = {}},
+                            {.name = "conv2d_grad_weight", .layer = "conv1", .slices = {}}};
+  EXPECT_THAT(saving_seconds(rounds, step_of({forward, other, weight}), {1, 2, 4}),
+              testing::ElementsAre(1, 2, 5));
 }
 
 // Returns the foreseen seconds of a loss of 640 words among 4,000, its gradients included in

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <set>
 
 #include "memory/order/order.h"
 #include "tests/memory/planners/effort.h"
@@ -87,6 +90,43 @@ TEST_P(BitEqualityTest, WithinEveryBudget) {
       const MemoryOptions memory{.allocator = "planned", .guard = true, .check = true};
       EXPECT_EQ(train(GetParam(), memory, options), expected) << point.bytes << order;
     }
+  }
+}
+
+// Three steps of six images, in rounds of four and two.
+struct ChainsRun {
+  ChainsRun(const MemoryOptions& memory, Context::Options options,
+            std::set<std::string, std::less<>> rounds, std::size_t lanes) {
+    options.round_bytes = 0;
+    options.savings = std::make_shared<const ByteSavings>(ByteSavings{.rounds = std::move(rounds)});
+    options.compute = std::make_shared<CpuCompute>(
+        CpuOptions{.lanes = lanes, .wake_seconds = 0, .lanes_must_pay = false});
+    ModelShape shape = find_model("googlenet").shape;
+    shape.height = shape.width = 79;
+    ImageRun experiment(memory, options, {.model = "googlenet", .shape = shape});
+    for (const Batch& batch : small_batches(shape, 6, lanes > 1 ? 9 : 3)) {
+      losses.push_back(experiment.train_step(batch, {.learning_rate = 1e-4f}));
+    }
+    losses.resize(3);
+    if (lanes == 1) parameters = parameters_sha256(experiment);
+  }
+  std::vector<float> losses;
+  std::string parameters;
+};
+
+TEST(BitEquality, OfChainsInRoundsAndNot) {
+  const ChainsRun expected({.allocator = "best-fit-pool"}, frugal(0, false), {}, 1);
+  for (const auto& rounds : {std::set<std::string, std::less<>>{"conv1"}, {"conv1", "conv2"}}) {
+    for (const char* allocator : {"planned", "caching"}) {
+      for (const char* order : {"program", "optimal"}) {
+        const MemoryOptions memory{.allocator = allocator, .guard = true, .check = true};
+        const ChainsRun run(memory, frugal(0, order == kDefaultOrder, order), rounds, 1);
+        EXPECT_EQ(run.losses, expected.losses) << allocator << order;
+        EXPECT_EQ(run.parameters, expected.parameters) << allocator << order;
+      }
+    }
+    EXPECT_EQ(ChainsRun({.allocator = "planned"}, frugal(0, false), rounds, 2).losses,
+              expected.losses);
   }
 }
 
