@@ -8,7 +8,7 @@
 
 Blocks are rows of lower, upper and size (see skyline.traces), a graph is a StepGraph. The function
 skyline.pytorch.step_graph_of reads one from a torch.nn.Module; skyline.pytorch.within runs eager
-steps within given bytes.
+steps within given bytes; `python -m skyline.fits` tells whether a script's step fits.
 
 All bytes are whole numbers. Bad input raises ValueError, which names the row or the op. Solving
 releases the interpreter for other threads, and Ctrl-C ends it.

@@ -90,14 +90,15 @@ class SavingRecorder(Recorder):
         self.last_op, self.reads_after = {}, []  # by value; op and value of a copy's end
         self._node = None
         self._copies, self._writes = {}, {}  # by storage
-        self._quiet = False
+        self.quiet = False
         self.given = ()
         super().__init__(step, overwrite=False)
+        self.step = step
         self.given = {value for op in self.ops for value in op["outputs"]}  # the inputs
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self._quiet or not makes_tensors(func):
+        if self.quiet or not makes_tensors(func):
             return func(*args, **kwargs)
         op = len(self.ops)
         call = Call(func, self._enter(), self.place(),
@@ -125,6 +126,9 @@ class SavingRecorder(Recorder):
         self.calls.append(call)
         return result
 
+    def hooks(self):
+        return torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
+
     def pack(self, tensor):
         value = self._value_of.get(storage_of(tensor))
         self.saved.append(Saved(value if is_plain(tensor) and value not in self.given else None))
@@ -139,10 +143,10 @@ class SavingRecorder(Recorder):
         if kept is not None:
             return kept
         self.groups[group].reads[saved.value] = None
-        self._quiet = True
+        self.quiet = True
         base = torch.empty(-(-bytes // form.dtype.itemsize), dtype=form.dtype, device=form.device)
         copy = base.as_strided(form.shape, form.stride, form.offset)
-        self._quiet = False
+        self.quiet = False
         self._copies[storage_of(copy)] = saved.value
         self._value_of[storage_of(copy)], self._readers[storage_of(copy)] = saved.value, []
         if is_workspace:
@@ -197,30 +201,17 @@ class SavingTrace:
     graph       one op for each op of forward and each node of backward
     backward    its first op of backward
     given       values that are inputs
+    residents   bytes of each tensor that was there before the step
+    gradients   bytes of all gradients
     recomputes  a Way, by value
     """
 
-    def __init__(self, module, inputs, loss, accumulates):
-        outputs = []  # alive to the end of backward, as where the training loop has a name for them
-
-        def loss_of(returned):
-            outputs.append(returned)
-            return loss(returned)
-
-        with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
-            step = FakeStep(module, inputs, loss_of, None, fakes, accumulates)
-            recorder = SavingRecorder(step)
-            begin = module.register_forward_pre_hook(
-                lambda *_: recorder.begins.append(len(recorder.calls)), prepend=True)
-            try:
-                with recorder, LayerNames(module, recorder), \
-                        torch.autograd.graph.saved_tensors_hooks(recorder.pack, recorder.unpack):
-                    step.run(recorder)
-            finally:
-                begin.remove()
+    def __init__(self, recorder):
         if not any(op["phase"] == "backward" for op in recorder.ops):
             raise ValueError("the step has no backward: nothing is saved for it")
         self.calls, self.saved, self.groups = recorder.calls, recorder.saved, recorder.groups
+        self.residents = recorder.residents
+        self.gradients = sum(gradient.nbytes for gradient in recorder.step.gradients())
         self.begins, self.given = recorder.begins, recorder.given
         self.ops, self.tensors = recorder.ops, recorder.tensors
         self.first_backward = next(i for i, op in enumerate(self.ops) if op["phase"] == "backward")
@@ -230,6 +221,32 @@ class SavingTrace:
         self.graph = self._graph(recorder)
         self.backward = next(i for i, op in enumerate(self.graph.ops) if op["phase"] == "backward")
         self.recomputes = self._recomputes()
+
+    @staticmethod
+    def of(module, inputs, loss, *, accumulates=False, optimizer=None):
+        """Traces a step, as step_graph_of() does. What the module returns is alive to the end of
+        backward, as where the training loop has a name for it."""
+        outputs = []
+
+        def loss_of(returned):
+            outputs.append(returned)
+            return loss(returned)
+
+        with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
+            step = FakeStep(module, inputs, loss_of, optimizer, fakes, accumulates)
+            if optimizer:
+                with Recorder(step, overwrite=False) as first:  # makes the optimizer's states
+                    step.run(first)
+                outputs.clear()
+            recorder = SavingRecorder(step)
+            begin = module.register_forward_pre_hook(
+                lambda *_: recorder.begins.append(len(recorder.calls)), prepend=True)
+            try:
+                with recorder, LayerNames(module, recorder), recorder.hooks():
+                    step.run(recorder)
+            finally:
+                begin.remove()
+        return SavingTrace(recorder)
 
     def _keep_what_is_not_unpacked(self):
         for saved in self.saved:
@@ -253,7 +270,7 @@ class SavingTrace:
             if reader is not None and reader > written.get(value, len(ops)):
                 if value not in ops[reader]["inputs"]:
                     ops[reader]["inputs"].append(value)
-        return StepGraph(self.tensors, ops, recorder.resident_bytes)
+        return StepGraph(self.tensors, ops, sum(recorder.residents))
 
     def _merged(self, group, phase):
         """Returns the op of a group; values that it makes and frees are its workspace."""

@@ -62,7 +62,7 @@ def step_graph_of(module, inputs, *, loss=None, optimizer=None, overwrite=False)
             with recorder, LayerNames(module, recorder):
                 step.run(recorder)
         recorder.keep_to_the_end(step.gradients() if not optimizer else ())
-    return TracedStep(recorder.tensors, recorder.ops, recorder.resident_bytes,
+    return TracedStep(recorder.tensors, recorder.ops, sum(recorder.residents),
                       type(module).__name__, recorder.peak)
 
 
@@ -102,7 +102,7 @@ class FakeStep:
         for name, parameter in self.parameters.items():
             parameter.grad = self.before.get(name)
         try:
-            with self._fake_module():
+            with self.fake_module():
                 self._run(recorder)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise ValueError(f"{recorder.place()}: {error} needs the numbers of a tensor, "
@@ -111,7 +111,7 @@ class FakeStep:
             raise ValueError(f"{recorder.place()}: {error}") from error
 
     @contextlib.contextmanager
-    def _fake_module(self):
+    def fake_module(self):
         """Gives the module its fake tensors to the end of backward, where checkpoints run it again."""
         own = [(child, name, tensor) for child in self.module.modules()
                for name, tensor in (*child._parameters.items(), *child._buffers.items())]
@@ -172,7 +172,7 @@ class Recorder(TorchDispatchMode):
         self.overwrite, self._fakes = overwrite, step.fakes
         self.tensors, self.ops = [], []
         self.phase, self.layers = "forward", [""]
-        self.resident_bytes = self.live = self.peak = 0
+        self.residents, self.live, self.peak = [], 0, 0  # bytes, by tensor; of others
         # By storage: a number in tensors, or RESIDENT; and the ops that read it since it was written.
         self._value_of, self._readers = {self.RANDOM_NUMBERS: self.RESIDENT}, {}
         self._writer = {}  # by resident storage: the last op that wrote it
@@ -273,7 +273,7 @@ class Recorder(TorchDispatchMode):
 
     def _add_resident(self, tensor):
         if self._is_new(tensor):
-            self.resident_bytes += tensor.untyped_storage().nbytes()
+            self.residents.append(tensor.untyped_storage().nbytes())
             self._add_storage(tensor, self.RESIDENT)
 
     def _add_storage(self, tensor, value):

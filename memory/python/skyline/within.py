@@ -82,7 +82,7 @@ class Within:
     def _plan(self, inputs, accumulates=False):
         self._tracing = True
         try:
-            trace = SavingTrace(self._module, inputs, self._loss, accumulates)
+            trace = SavingTrace.of(self._module, inputs, self._loss, accumulates=accumulates)
         finally:
             self._tracing = False
         self._now = Plan(trace, self.bytes, SECONDS[self.seconds_from](trace.calls))
