@@ -89,7 +89,6 @@ class HeadsKernel : public Kernel {
                        const Rows& rows) const {
     for (Index column = 0; column < kTile; column += products_.columns) {
       const auto [begin, end] = rows(column);
-      if (begin >= end) continue;
       products_.multiply({.left = left[begin],
                           .left_row = left.row,
                           .left_column = 1,
