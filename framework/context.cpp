@@ -17,6 +17,7 @@ struct Context::Call {
   std::vector<TensorSpec> specs;  // of the inputs
   std::vector<OutputSpec> outputs;
   std::span<const Tensor> destinations;
+  std::vector<InPlacePair> in_place = {};
 
   bool has_destination(std::size_t output) const {
     return output < destinations.size() && destinations[output];
@@ -113,6 +114,13 @@ std::size_t Context::workspace_bytes(const Op& op, const Kernel& kernel) const {
   return kernel.workspace_bytes();
 }
 
+std::vector<InPlacePair> Context::in_place_pairs(const Op& op, const Kernel& kernel) const {
+  std::vector<InPlacePair> pairs = op.in_place();
+  const std::optional<int> input = kernel.overwritten_input();
+  if (input && !options_.emulate.convolution_workspace_bytes) pairs.push_back({*input, 0});
+  return pairs;
+}
+
 std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
                                      std::span<const Tensor> destinations, Phase phase,
                                      std::string_view layer) {
@@ -123,6 +131,7 @@ std::vector<Tensor> Context::execute(const Op& op, std::vector<Tensor> inputs,
 
   const std::shared_ptr<Kernel> kernel =
       kernels_.get(op, call.specs, runner().begin_op(call.name()));
+  call.in_place = in_place_pairs(op, *kernel);
   std::vector<OutputMemory> memory = choose_memory(call, inputs);
   std::vector<Tensor> outputs = request_outputs(call, inputs, memory);
   const std::size_t workspace_bytes = this->workspace_bytes(op, *kernel);
@@ -158,7 +167,7 @@ std::vector<OutputMemory> Context::choose_memory(const Call& call,
                                                  std::span<const Tensor> inputs) const {
   std::vector<OutputMemory> memory(call.outputs.size());
   std::vector<bool> taken(inputs.size(), false);
-  for (const InPlacePair& pair : call.op.in_place()) {
+  for (const InPlacePair& pair : call.in_place) {
     OutputMemory& output = memory[index(pair.output)];
     if (call.has_destination(index(pair.output)) || output.input >= 0) continue;
     if (!taken[index(pair.input)] && may_write_over(call, inputs[index(pair.input)], pair.output)) {
@@ -261,7 +270,7 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
             .layer = layer,
             .phase = call.phase,
             .workspace_bytes = workspace_bytes(call.op, kernel),
-            .in_place = call.op.in_place()};
+            .in_place = call.in_place};
   for (const Tensor& input : inputs) op.inputs.push_back(recorder_.value_of(input));
   for (std::size_t j = 0; j < outputs.size(); ++j) {
     op.outputs.push_back(call.has_destination(j)

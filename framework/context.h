@@ -144,6 +144,9 @@ class Context {
   KernelCache& kernels() noexcept { return kernels_; }
   // Returns the bytes that execute() requests as workspace for `op` with this kernel.
   std::size_t workspace_bytes(const Op& op, const Kernel& kernel) const;
+  // Returns which output execute() may write over which input: by the op's declaration, then by
+  // what only this kernel can do.
+  std::vector<InPlacePair> in_place_pairs(const Op& op, const Kernel& kernel) const;
 
  private:
   friend class LayerScope;

@@ -159,11 +159,6 @@ void Retention::begin_recomputation(Candidate& output, const std::vector<Tensor>
   RecordedRecomputation& recomputation = output.recomputation.emplace();
   recomputation.name = output.name;
   recomputation.share = output.how.share;
-  for (const InPlacePair& pair : output.op->in_place()) {
-    const int written = output.how.op ? 0 : output.how.output;
-    if (pair.output == written)
-      recomputation.in_place.push_back({.input = pair.input, .output = 0});
-  }
   for (const GradientSource& source : output.how.sources) {
     if (source.kind != Kind::kInput) continue;
     const Tensor& input = inputs[index(source.index)];
@@ -188,6 +183,12 @@ void Retention::complete_recomputation(Candidate& output, const std::vector<Tens
   recomputation.value = context_.recorder().value_of(outputs[index(output.how.output)]);
   const std::shared_ptr<Kernel> kernel = context_.kernels().get(*output.op, specs);
   recomputation.engine = kernel->engine_use();
+  for (const InPlacePair& pair : context_.in_place_pairs(*output.op, *kernel)) {
+    const int written = output.how.op ? 0 : output.how.output;
+    if (pair.output == written) {
+      recomputation.in_place.push_back({.input = pair.input, .output = 0});
+    }
+  }
   recomputation.workspace_bytes =
       align_up(context_.workspace_bytes(*output.op, *kernel), kAlignmentBytes);
   for (std::size_t j = 0; !output.how.op && j < outputs.size(); ++j) {

@@ -65,10 +65,7 @@ class Maker {
   }
 
   void add(const BackwardStep& step) {
-    StepOp op{.name = std::string(step.op->name()),
-              .layer = step.layer,
-              .phase = step.phase,
-              .in_place = step.op->in_place()};
+    StepOp op{.name = std::string(step.op->name()), .layer = step.layer, .phase = step.phase};
     std::vector<TensorSpec> specs;
     for (const BackwardInput& input : step.inputs) {
       const bool is_gradient = input.gradient >= 0;
@@ -77,8 +74,9 @@ class Maker {
                                       : value_of(input.retained));
     }
     if (!step.op->is_view()) {
-      op.workspace_bytes =
-          context_.workspace_bytes(*step.op, *context_.kernels().get(*step.op, specs));
+      const std::shared_ptr<Kernel> kernel = context_.kernels().get(*step.op, specs);
+      op.workspace_bytes = context_.workspace_bytes(*step.op, *kernel);
+      op.in_place = context_.in_place_pairs(*step.op, *kernel);
     }
     const std::vector<OutputSpec> outputs = step.op->outputs(specs);
     for (std::size_t j = 0; j < outputs.size(); ++j) {

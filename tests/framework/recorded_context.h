@@ -17,7 +17,7 @@ namespace skyline {
 struct RecordedContext {
   explicit RecordedContext(Context::Options options = {})
       : context(recorder, [&options] {
-          options.compute = backend().compute();
+          if (!options.compute) options.compute = backend().compute();
           options.record_graph = true;
           return options;
         }()) {}

@@ -129,6 +129,7 @@ class KernelByShape final : public Kernel {
 
   std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
   void run(const KernelArguments& arguments) override { kernel_->run(arguments); }
+  std::optional<int> overwritten_input() const override { return kernel_->overwritten_input(); }
 
   std::optional<EngineUse> engine_use() const override {
     if (!direct_bytes_) {

@@ -104,15 +104,25 @@ class WinogradConvolution final : public Kernel {
     layout.add_floats(kPositions * weight_position_);
     zeros_ = layout.add_floats(x_[1]);
     rounds_ = layout.bytes();
-    share_bytes_ =
-        static_cast<std::size_t>(kPositions * (image_position_ + result_position_)) * sizeof(float);
+    WorkspaceLayout share_layout;
+    share_layout.add_floats(kPositions * (image_position_ + result_position_));
+    if (may_overwrite()) {
+      above_ = share_layout.add_floats(before_.height * row_floats());
+      below_ = share_layout.add_floats(rows_below() * row_floats());
+    }
+    share_bytes_ = share_layout.bytes();
   }
 
   std::size_t workspace_bytes() const override {
     return rounds_ + static_cast<std::size_t>(shares_) * share_bytes_;
   }
 
+  std::optional<int> overwritten_input() const override {
+    return may_overwrite() ? std::optional(0) : std::nullopt;
+  }
+
   void run(const KernelArguments& arguments) override {
+    const bool overwrites = arguments.inputs[0] == arguments.outputs[0];
     auto* const weights = reinterpret_cast<float*>(arguments.workspace);
     auto* const zeros = reinterpret_cast<float*>(arguments.workspace + zeros_);
     std::fill_n(zeros, x_[1], 0.0f);
@@ -124,12 +134,16 @@ class WinogradConvolution final : public Kernel {
         transform_weight(arguments.input<float>(turned_ ? 0 : 1), outputs, task / blocks,
                          task % blocks * kTransposedBlock, weights);
       });
+      if (overwrites) {
+        for_each_index(shares_, shares_ > 1, [&](Index share) { keep_edges(arguments, share); });
+      }
       for_each_index(shares_, shares_ > 1, [&](Index share) {
+        std::byte* const workspace = workspace_of(arguments, share);
+        if (overwrites) return run_over_input(arguments, share, outputs, workspace);
         const Index begin = share * tiles_.count / shares_,
                     end = (share + 1) * tiles_.count / shares_;
         for (Index tile = begin; tile < end; tile += round_) {
-          run_round(arguments, {tile, std::min(round_, end - tile)}, outputs,
-                    arguments.workspace + rounds_ + static_cast<std::size_t>(share) * share_bytes_);
+          run_round(arguments, {tile, std::min(round_, end - tile)}, outputs, workspace);
         }
       });
     }
@@ -180,21 +194,116 @@ class WinogradConvolution final : public Kernel {
     for (Index row = 0; row < channels; ++row) transform(taps[row][0], kMostColumns, row);
   }
 
-  void run_round(const KernelArguments& arguments, const RowRange& tiles, const RowRange& outputs,
-                 std::byte* workspace) const {
+  // --- Writing over the input ---
+  //
+  // A tile also reads pixels of its neighbours: those above, which are written before it, and those
+  // below. So shares and rounds are whole rows of tiles, one below the other, and a round has read
+  // all of its tiles before it writes the first. What it reads of the row above is kept from the
+  // round before; at the edges of a share, it is kept before any share begins.
+
+  // Gradients of inputs could do the same, but no step's peak falls by it: where the gradient of
+  // the weight runs, two values of the size are alive, too. Plans would only be harder to place.
+  bool may_overwrite() const {
+    return !turned_ && x_ == y_ && group_ >= y_[1] && tiles_.columns <= round_;
+  }
+  Index row_floats() const { return x_[3] * x_[1]; }
+  Index rows_below() const { return code_.taps - 1 - before_.height; }
+  std::byte* workspace_of(const KernelArguments& arguments, Index share) const {
+    return arguments.workspace + rounds_ + static_cast<std::size_t>(share) * share_bytes_;
+  }
+  // The rows of tiles of a share.
+  RowRange rows_of(Index share) const {
+    const Index rows = y_[0] * tiles_.rows, begin = share * rows / shares_;
+    return {begin, (share + 1) * rows / shares_ - begin};
+  }
+  bool begins_image(Index row) const { return row % tiles_.rows == 0; }
+
+  // Copies `count` rows of pixels that begin `offset` rows after the row of tiles begins, as far as
+  // the image has them.
+  void keep_rows(const KernelArguments& arguments, Index row, Index offset, Index count,
+                 std::byte* to) const {
+    const Index first = row % tiles_.rows * code_.outputs + offset;
+    const Index pixel_row = row / tiles_.rows * x_[2] + first;
+    std::copy_n(arguments.input<float>(0) + pixel_row * row_floats(),
+                std::min(count, x_[2] - first) * row_floats(), reinterpret_cast<float*>(to));
+  }
+
+  void keep_edges(const KernelArguments& arguments, Index share) const {
+    const RowRange rows = rows_of(share);
+    if (rows.count == 0) return;
+    std::byte* const workspace = workspace_of(arguments, share);
+    const Index end = rows.first + rows.count;
+    if (!begins_image(rows.first)) {
+      keep_rows(arguments, rows.first, -before_.height, before_.height, workspace + above_);
+    }
+    if (!begins_image(end)) keep_rows(arguments, end, 0, rows_below(), workspace + below_);
+  }
+
+  void run_over_input(const KernelArguments& arguments, Index share, const RowRange& outputs,
+                      std::byte* workspace) const {
+    const RowRange rows = rows_of(share);
+    const Index end = rows.first + rows.count, most = round_ / tiles_.columns;
+    Kept kept{.above = reinterpret_cast<const float*>(workspace + above_),
+              .below = reinterpret_cast<const float*>(workspace + below_)};
+    for (Index row = rows.first; row < end; row += most) {
+      const Index next = std::min(row + most, end);
+      kept.below_row = next == end && !begins_image(end) ? end - 1 : -1;
+      kept.above_row = begins_image(row) ? -1 : row;
+      const auto keep = [&] {
+        if (next < end && !begins_image(next)) {
+          keep_rows(arguments, next, -before_.height, before_.height, workspace + above_);
+        }
+      };
+      run_round(arguments, {row * tiles_.columns, (next - row) * tiles_.columns}, outputs,
+                workspace, kept, keep);
+    }
+  }
+
+  // Pixels that other rounds may have written over, and the rows of tiles that read them.
+  struct Kept {
+    const float *above = nullptr, *below = nullptr;
+    Index above_row = -1, below_row = -1;
+  };
+
+  // Lets a tile read what was kept in place of the rows of pixels above and below it.
+  void read_kept(const Kept& kept, Index tile, std::array<const float*, kPositions>& pixels) const {
+    if (kept.above_row < 0 && kept.below_row < 0) return;
+    const Index row = tile / tiles_.columns;
+    const Index first_y = row % tiles_.rows * code_.outputs - before_.height,
+                first_x = tile % tiles_.columns * code_.outputs - before_.width;
+    const auto read = [&](const float* from, Index first, Index count) {
+      for (Index y = first; y < std::min(first + count, x_[2] - first_y); ++y) {
+        for (Index x = std::max<Index>(0, -first_x); x < std::min<Index>(kSide, x_[3] - first_x);
+             ++x) {
+          pixels[static_cast<std::size_t>(y * kSide + x)] =
+              from + (y - first) * row_floats() + (first_x + x) * x_[1];
+        }
+      }
+    };
+    if (row == kept.above_row) read(kept.above, 0, before_.height);
+    if (row == kept.below_row) read(kept.below, kSide - rows_below(), rows_below());
+  }
+
+  // Calls keep() between what it reads and what it writes.
+  template <typename Keep = void (*)()>
+  void run_round(
+      const KernelArguments& arguments, const RowRange& tiles, const RowRange& outputs,
+      std::byte* workspace, const Kept& kept = {}, const Keep& keep = [] {}) const {
     const auto* const weights = reinterpret_cast<const float*>(arguments.workspace);
     const auto* const zeros = reinterpret_cast<const float*>(arguments.workspace + zeros_);
     auto* const images = reinterpret_cast<float*>(workspace);
     float* const results = images + kPositions * image_position_;
     const Images<const float> x{arguments.input<float>(turned_ ? 1 : 0), x_, before_};
     for (Index i = 0; i < tiles.count; ++i) {
-      const auto pixels = tiles_.pixels(x, tiles.first + i, kSide, 0, zeros);
+      auto pixels = tiles_.pixels(x, tiles.first + i, kSide, 0, zeros);
+      read_kept(kept, tiles.first + i, pixels);
       code_.transform_image(pixels.data(), x_[1],
                             {.at = images + i * image_row_,
                              .position = image_position_,
                              .panel = code_.columns,
                              .channels = x_[1]});
     }
+    keep();
     for (Index position = 0; position < kPositions; ++position) {
       for (Index column = 0; column < outputs.count; column += code_.columns) {
         code_.multiply({.left = images + position * image_position_,
@@ -230,6 +339,7 @@ class WinogradConvolution final : public Kernel {
   // Floats from one row, or one position, to the next.
   Index image_row_, image_position_, result_row_, result_position_, weight_position_;
   std::size_t zeros_, rounds_, share_bytes_;  // offsets into the workspace, and bytes of a share
+  std::size_t above_ = 0, below_ = 0;         // offsets into a share
 };
 
 // The gradient of the weight: at each position, outputs by tiles times tiles by channels. A task

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "memory/planners/registry.h"
 #include "tests/models/paper_networks.h"
 #include "train/lab/dry_run/model_dry_run.h"
@@ -42,6 +44,20 @@ TEST(InferencePeakTest, AlexNet) {
 TEST(InferencePeakTest, GoogLeNet) {
   static_assert(602'112 + 512 + 3'211'264 + kWorkspaceBytes == 12'202'496);
   expect_peak("googlenet", 12'202'496);
+}
+
+// conv1_2 writes over its images where Winograd computes it, so that the first pool is the fullest
+// moment: its input, its output and the batch's labels.
+TEST(InferencePeakTest, Vgg16WritesOverItsLargestImages) {
+  constexpr std::int64_t kBatch = 8;
+  const DryRunFacts step = dry_run({.model = "vgg16",
+                                    .shape = find_model("vgg16").shape,
+                                    .batch_size = kBatch,
+                                    .mode = Mode::kInference});
+  const auto conv1_2 = std::ranges::find(step.step.graph.ops, "conv1_2", &StepOp::layer);
+  if (conv1_2->in_place.empty()) GTEST_SKIP() << "this processor has no Winograd: AVX2 is missing";
+  constexpr std::uint64_t kImage = 224 * 224 * 64 * sizeof(float);
+  EXPECT_EQ(lower_bound_bytes(step.trace, kAlignmentBytes), kBatch * (kImage + kImage / 4) + 512);
 }
 
 // The other networks are planned without a gap too.

@@ -16,6 +16,7 @@
 #include "tests/framework/error_of.h"
 #include "tests/framework/ops/connection/conv_operands.h"
 #include "tests/framework/ops/support/kernel_run.h"
+#include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/conv2d.h"
 #include "tests/framework/reference/elementwise.h"
 #include "tests/memory/planners/effort.h"
@@ -233,6 +234,45 @@ TEST(Engines, MeasuredOnesAreKeptAndTakenAgain) {
   const EngineChoices first = choices;
   EXPECT_EQ(workspace(), measured);
   EXPECT_EQ(choices.by_problem, first.by_problem);
+}
+
+// Returns a convolution's result in inference; `held`: the program keeps the images.
+HostTensor convolved(RecordedContext& run, const ConvOperands& of, bool held, bool& overwritten) {
+  run.context.begin_step();
+  const auto upload = [&](const HostTensor& tensor) {
+    return run.context.upload({tensor.shape}, stored_values(tensor).data());
+  };
+  Tensor x = upload(of.x);
+  const Tensor weight = upload(of.weight);
+  const std::byte* const images = x.address();
+  const Tensor kept = held ? x : Tensor();
+  const Tensor y = conv2d(run.context, std::move(x), weight, {}, {.padding = 1});
+  overwritten = y.address() == images;
+  run.context.end_step();
+  return from_memory_order(y.shape(), RecordedContext::values(y));
+}
+
+// Winograd's rounds read before they write; other engines do not.
+TEST(Engines, WriteOverImagesWhereTheyCan) {
+  const Case c{"", {2, 24, 28, 28}, {24, 24, 3, 3}, {.padding = 1}, false};
+  const ConvOperands operands = operands_of(c);
+  for (const ConvolutionEngine engine : {kDirect, kWinograd}) {
+    if (make_convolution_cpu(kForward, problem_of(c), engine) == nullptr) continue;
+    EngineChoices choices = choices_of(problem_of(c), engine);
+    RecordedContext run({.compute = compute_with(choices), .mode = Mode::kInference});
+    bool over = false, beside = true;
+    const HostTensor y = convolved(run, operands, false, over);
+    EXPECT_EQ(over, engine == kWinograd);
+    if (!over) {
+      EXPECT_THAT(run.refusals(), HasSubstr("conv2d declares no input to write over"));
+    }
+    const HostTensor apart = convolved(run, operands, true, beside);
+    EXPECT_FALSE(beside);
+    EXPECT_EQ(y.values, apart.values);
+    if (over) {
+      EXPECT_THAT(run.refusals(), HasSubstr("input 0 is held by the program"));
+    }
+  }
 }
 
 TEST(Engines, ThoseAboveAStepsPeakAreDirect) {

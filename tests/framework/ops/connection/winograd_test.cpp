@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,12 @@ const WinogradCase kCases[] = {
     {{2, 130, 7, 6}, {40, 130, 5, 5}, {.padding = 2}},
     {{5, 16, 17, 22}, {33, 16, 5, 5}, {.padding = {4, 0}, .relu = true}},
     {{1, 3, 5, 5}, {2, 3, 5, 5}, {.padding = 5}, false},
+    // Of the images' size: shares and rounds end within images.
+    {{3, 16, 45, 50}, {16, 16, 3, 3}, {.padding = 1, .relu = true}},
+    {{1, 24, 90, 7}, {24, 24, 3, 3}, {.padding = 1}, false},
+    {{2, 16, 27, 22}, {16, 16, 5, 5}, {.padding = 2}},
+    {{7, 30, 5, 9}, {30, 30, 3, 3}, {.padding = 1}},
+    {{4, 260, 6, 6}, {260, 260, 3, 3}, {.padding = 1}},
 };
 
 Conv2dProblem problem_of(const WinogradCase& c) {
@@ -47,9 +54,10 @@ Conv2dProblem problem_of(const WinogradCase& c) {
   return {c.x, c.weight, conv2d_op(c.params)->outputs(inputs)[0].spec.shape, c.params, c.bias};
 }
 
-// Runs a kernel in a workspace of NaN, and expects it to write nothing behind that.
+// Runs a kernel in a workspace of NaN, and expects it to write nothing behind that. `over` is the
+// input that output 0 is written over.
 std::vector<HostTensor> run(Kernel& kernel, const std::vector<HostTensor>& inputs,
-                            const std::vector<Shape>& shapes) {
+                            const std::vector<Shape>& shapes, std::optional<int> over = {}) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr std::size_t kLine = 16;  // floats of a cache line, to which workspaces are aligned
   const std::size_t floats = kernel.workspace_bytes() / sizeof(float);
@@ -65,6 +73,11 @@ std::vector<HostTensor> run(Kernel& kernel, const std::vector<HostTensor>& input
   for (const auto& values : in)
     sources.push_back(reinterpret_cast<const std::byte*>(values.data()));
   for (auto& values : out) results.push_back(reinterpret_cast<std::byte*>(values.data()));
+  if (over) {
+    out[0] = in[static_cast<std::size_t>(*over)];
+    sources[static_cast<std::size_t>(*over)] = results[0] =
+        reinterpret_cast<std::byte*>(out[0].data());
+  }
   kernel.run({sources, results, reinterpret_cast<std::byte*>(at)});
   EXPECT_EQ(at[floats], 1);
   std::vector<HostTensor> tensors;
@@ -109,6 +122,24 @@ TEST_P(WinogradTest, EqualsTheReferenceInEveryElement) {
     expect_close("grad_weight", gradients[0], expected.weight, kTolerance);
     if (GetParam().bias) expect_close("grad_bias", gradients[1], expected.bias, kTolerance);
   }
+}
+
+TEST_P(WinogradTest, WritesTheSameBitsOverItsImages) {
+  const bool same_size = GetParam().x == y_.shape && y_.shape[1] <= 256;
+  const int threads_before = omp_get_max_threads();
+  for (const WinogradCode* code : winograd_codes(problem_)) {
+    EXPECT_FALSE(make_winograd_cpu(kGradInput, problem_, *code)->overwritten_input());
+    for (const auto& [threads, parts] : {std::pair(1, 1u), {2, 1u}, {3, 1u}, {16, 1u}, {1, 5u}}) {
+      omp_set_num_threads(threads);
+      const auto kernel = make_winograd_cpu(kForward, problem_, *code, parts);
+      ASSERT_EQ(kernel->overwritten_input().has_value(), same_size);
+      if (!same_size) continue;
+      const auto apart = skyline::run(*kernel, operands_.list(), {y_.shape});
+      const auto over = skyline::run(*kernel, operands_.list(), {y_.shape}, 0);
+      EXPECT_EQ(over[0].values, apart[0].values) << threads << " " << parts;
+    }
+  }
+  omp_set_num_threads(threads_before);
 }
 
 TEST_P(WinogradTest, GivesTheSameBitsOnAnyNumberOfThreadsAndParts) {
