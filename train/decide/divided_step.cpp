@@ -12,6 +12,9 @@
 namespace skyline {
 namespace {
 
+// More parts leave batches of a few images, which take long.
+constexpr std::int64_t kMostParts = 32;
+
 double seconds_of(const StepTrial& trial, const BudgetQuestion& question) {
   const std::vector<double> seconds = question.seconds.of(trial.facts.step);
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
@@ -45,7 +48,7 @@ std::vector<DividedStep> divided_steps(const BudgetQuestion& question,
   if (whole.fused_update) return steps;
   std::optional<double> undivided;
   std::int64_t last = 1;
-  for (std::int64_t parts = 2; parts <= whole.batch_size; ++parts) {
+  for (std::int64_t parts = 2; parts <= std::min(whole.batch_size, kMostParts); ++parts) {
     if (whole.batch_size % parts != 0 || parts < 2 * last) continue;
     last = parts;
     const BudgetQuestion divided = whole.step(parts);
@@ -81,7 +84,9 @@ std::string smaller_batches_text(const BudgetQuestion& question, std::uint64_t b
     return ". Smaller batches could fit without --fused-update, which excludes --micro-batches";
   }
   const std::vector<DividedStep> steps = divided_steps(question, bytes);
-  if (steps.empty()) return ". No number of --micro-batches fits";
+  if (steps.empty())
+    return fmt::format(". No smaller batches fit, with up to {} times as many --micro-batches",
+                       kMostParts);
   std::vector<std::string> texts;
   std::ranges::transform(steps, std::back_inserter(texts), text_of);
   std::string text = fmt::format(". {}", fmt::join(texts, "; "));

@@ -31,9 +31,10 @@ struct DividedStep {
 
 Rows<DividedStep> rows(const DividedStep*);
 
-// Returns the steps of 2, 4, 8, … times as many batches, as far as these divide the batch. With
-// `bytes`, only those that fit, up to the first that fits without recomputing a value. Each takes a
-// dry run and, with `bytes`, a search. None with fused updates. `question` must have a division.
+// Returns the steps of 2, 4, 8, … times as many batches, up to 32, as far as these divide the
+// batch. With `bytes`, only those that fit, up to the first that fits without recomputing a value.
+// Each takes a dry run and, with `bytes`, a search. None with fused updates. `question` must have a
+// division.
 std::vector<DividedStep> divided_steps(const BudgetQuestion& question,
                                        std::optional<std::uint64_t> bytes);
 

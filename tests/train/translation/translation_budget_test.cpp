@@ -11,9 +11,8 @@
 #include <utility>
 
 #include "memory/alignment.h"
-#include "tests/train/decided_run.h"
 #include "tests/train/translation/small_translation.h"
-#include "train/checkpoints/tensor_copies.h"
+#include "tests/train/translation/text_run.h"
 #include "train/cli/usage_error.h"
 #include "train/options/memory_options.h"
 #include "train/options/train_options.h"
@@ -38,50 +37,6 @@ TrainOptions text_options(bool unroll) {
   options.translation.dropout = 0.2;
   options.translation.unroll = unroll;
   options.memory.check = true;
-  return options;
-}
-
-struct TextBits {
-  std::vector<float> losses;
-  std::string parameters, state;
-  bool operator==(const TextBits&) const = default;
-};
-
-// A run with its data. Throws UsageError if the budget is too small for one of its batches.
-struct TextRun {
-  explicit TextRun(const TrainOptions& given)
-      : options(resolved(given)),
-        decided(decided_workload(options, {}, console)),
-        run(tests::run_on(decided, options.memory)) {
-    run->seek({}, options.data.seed);
-  }
-
-  TextBits train(const std::function<void()>& after_step = [] {}) {
-    TextBits bits;
-    for (std::int64_t step = 1; step <= kTextSteps; ++step) {
-      run->next();
-      bits.losses.push_back(run->train_step({.learning_rate = 0.01f, .step = step}));
-      if (run->context.options().savings) ++steps_that_make_again;
-      after_step();
-    }
-    bits.parameters = tensors_sha256(run->context, values_of(run->network().parameters()));
-    bits.state = tensors_sha256(run->context, values_of(run->optimizer_state()));
-    return bits;
-  }
-  std::uint64_t peak_reserved() const {
-    return run->memory.device().statistics().peak_reserved_bytes;
-  }
-
-  std::ostringstream messages;
-  Console console{messages, {}};
-  TrainOptions options;
-  DecidedWorkload decided;
-  std::unique_ptr<ModelRun> run;
-  int steps_that_make_again = 0;
-};
-
-TrainOptions within(TrainOptions options, std::uint64_t bytes) {
-  options.step.memory_bytes = bytes;
   return options;
 }
 
@@ -122,7 +77,7 @@ class TextBudget : public ::testing::TestWithParam<bool> {
   TextBits unlimited() const {
     TrainOptions free = options();
     free.memory.allocator = "best-fit-pool";
-    return TextRun(free).train();
+    return TextRun(free).train(kTextSteps);
   }
 };
 
@@ -136,7 +91,7 @@ TEST_P(TextBudget, IsKeptByEveryStepAndChangesNoBit) {
     options.device.lanes = lanes;
     const std::uint64_t bytes = least + (most - least) * static_cast<unsigned>(quarters) / 4;
     TextRun run(within(options, bytes));
-    EXPECT_EQ(run.train(), expected) << bytes;
+    EXPECT_EQ(run.train(kTextSteps), expected) << bytes;
     EXPECT_LE(run.peak_reserved(), bytes);
     EXPECT_GT(run.steps_that_make_again, 0);
     EXPECT_EQ(run.run->memory.session()->session_statistics().deviations, 0u);
@@ -157,7 +112,7 @@ TEST_P(TextBudget, IsKeptInEveryOrderAndWithFusedUpdates) {
       free.memory.allocator = "best-fit-pool";
       const std::uint64_t bytes = half_way(options);
       TextRun run(within(options, bytes));
-      EXPECT_EQ(run.train(), TextRun(free).train()) << order << fused;
+      EXPECT_EQ(run.train(kTextSteps), TextRun(free).train(kTextSteps)) << order << fused;
       EXPECT_LE(run.peak_reserved(), bytes) << order << fused;
     }
   }
@@ -172,11 +127,12 @@ TEST_P(TextBudget, ChoosesForTheLongestBatchWhatServesAll) {
   run.run = tests::run_on(run.decided, {.allocator = "best-fit-pool"}, {.record = true});
   run.run->seek({}, run.options.data.seed);
   std::uint64_t most_alive = 0;
-  EXPECT_EQ(run.train([&] {
-    const std::uint64_t alive =
-        lower_bound_bytes(run.run->memory.recording()->last_step(), kAlignmentBytes);
-    most_alive = std::max(most_alive, run.run->resident_bytes() + alive);
-  }),
+  EXPECT_EQ(run.train(kTextSteps,
+                      [&] {
+                        const std::uint64_t alive = lower_bound_bytes(
+                            run.run->memory.recording()->last_step(), kAlignmentBytes);
+                        most_alive = std::max(most_alive, run.run->resident_bytes() + alive);
+                      }),
             expected);
   EXPECT_LE(most_alive, bytes);
   EXPECT_EQ(run.steps_that_make_again, kTextSteps);
@@ -187,7 +143,7 @@ TEST(UnrolledTextBudget, MakesOnlyLongBatchesAgain) {
   const TrainOptions options = text_options(true);
   const std::uint64_t most = all_kept(options);
   TextRun run(within(options, most - most / 20));
-  run.train();
+  run.train(kTextSteps);
   EXPECT_GT(run.steps_that_make_again, 0);
   EXPECT_LT(run.steps_that_make_again, kTextSteps);
 }
