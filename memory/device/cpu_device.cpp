@@ -18,30 +18,50 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 // Maps `bytes` at a multiple of `alignment`; null on failure. The kernel only aligns to pages, so
 // it maps more and cuts off the rest.
 std::byte* map_aligned(std::size_t bytes, std::size_t alignment, int protection, int flags) {
-  const std::size_t mapped_bytes = bytes + alignment;
+  const bool anywhere = alignment <= page_bytes();
+  const std::size_t mapped_bytes = anywhere ? bytes : bytes + alignment;
   if (mapped_bytes < bytes) return nullptr;
   void* mapped = mmap(nullptr, mapped_bytes, protection, flags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   auto* first = static_cast<std::byte*>(mapped);
+  if (anywhere) return first;
   const auto before = (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
   if (before > 0) munmap(first, before);
   if (before < alignment) munmap(first + before + bytes, alignment - before);
   return first + before;
 }
 
+constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// Maps `bytes`, whole pages, from the span or, where that is null, from the system.
+std::byte* map_pages(AddressSpan* span, std::size_t bytes, std::size_t alignment, int protection) {
+  if (span == nullptr) {
+    const int flags = protection == PROT_NONE ? kReserved : MAP_PRIVATE | MAP_ANONYMOUS;
+    return map_aligned(bytes, alignment, protection, flags);
+  }
+  std::byte* const first = span->take(bytes, alignment);
+  if (first == nullptr || mprotect(first, bytes, protection) == 0) return first;
+  span->give_back(first);
+  return nullptr;
+}
+
+void unmap_pages(AddressSpan* span, std::byte* first, std::size_t bytes) noexcept {
+  span == nullptr ? static_cast<void>(munmap(first, bytes)) : span->give_back(first);
+}
+
 class CpuRange final : public Range {
  public:
   // The caller adds base() to `pages`.
-  CpuRange(DeviceAccount& account, OpenPages& pages, std::size_t bytes)
+  CpuRange(DeviceAccount& account, OpenPages& pages, AddressSpan* span, std::size_t bytes)
       : account_(account),
         pages_(pages),
+        span_(span),
         reserved_bytes_(align_up(bytes, kHugePageBytes)),
-        base_(map_aligned(reserved_bytes_, kHugePageBytes, PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)) {
+        base_(map_pages(span, reserved_bytes_, kHugePageBytes, PROT_NONE)) {
     if (base_ == nullptr) account_.refuse(bytes, refusing_limit(reserved_bytes_));
   }
   ~CpuRange() override {
-    munmap(base_, reserved_bytes_);
+    unmap_pages(span_, base_, reserved_bytes_);
     pages_.erase(base_);
     if (committed_bytes_ > 0) account_.give_back(committed_bytes_);
   }
@@ -82,12 +102,40 @@ class CpuRange final : public Range {
 
   DeviceAccount& account_;
   OpenPages& pages_;
+  AddressSpan* span_;
   std::size_t reserved_bytes_;
   std::size_t committed_bytes_ = 0;
   std::byte* base_;
 };
 
 }  // namespace
+
+AddressSpan::AddressSpan(std::size_t bytes)
+    : base_(map_aligned(align_up(bytes, kHugePageBytes), kHugePageBytes, PROT_NONE, kReserved)),
+      bytes_(base_ == nullptr ? 0 : align_up(bytes, kHugePageBytes)) {}
+
+AddressSpan::~AddressSpan() { munmap(base_, bytes_); }
+
+std::byte* AddressSpan::take(std::size_t bytes, std::size_t alignment) {
+  const auto fits_at = [&](std::byte* place) {
+    const auto behind = reinterpret_cast<std::uintptr_t>(place);
+    return base_ + (align_up(behind, alignment) - reinterpret_cast<std::uintptr_t>(base_));
+  };
+  std::byte* first = fits_at(base_);
+  auto next = taken_.begin();
+  for (; next != taken_.end() && next->first < first + bytes; ++next) {
+    first = std::max(first, fits_at(next->first + next->second));
+  }
+  if (bytes > bytes_ || first > base_ + (bytes_ - bytes)) return nullptr;
+  taken_.emplace_hint(next, first, bytes);
+  return first;
+}
+
+void AddressSpan::give_back(std::byte* first) noexcept {
+  const auto piece = taken_.find(first);
+  mmap(first, piece->second, PROT_NONE, kReserved | MAP_FIXED, -1, 0);
+  taken_.erase(piece);
+}
 
 CpuDevice::CpuDevice(std::optional<std::size_t> capacity_bytes, const std::filesystem::path& root)
     : CpuDevice(capacity_bytes ? MachineMemory{*capacity_bytes, {}} : machine_memory(root),
@@ -97,8 +145,10 @@ CpuDevice::CpuDevice(MachineMemory memory, CgroupLimits cgroups)
     : account_("cpu", memory.bytes,
                {.capacity = std::move(memory.limit), .cgroups = std::move(cgroups)}) {}
 
-// A quarter is left for stacks of threads, batches, kernels and the pools.
+// A quarter is left for stacks of threads, batches, kernels and the pools; of a span, half for the
+// pools.
 std::size_t CpuDevice::address_bytes() const noexcept {
+  if (span_ != nullptr) return span_->bytes() / 2;
   const std::optional<MemoryLimit> limit = address_limit();
   return limit ? limit->free_bytes() / 4 * 3 : Device::address_bytes();
 }
@@ -106,16 +156,11 @@ std::size_t CpuDevice::address_bytes() const noexcept {
 std::byte* CpuDevice::allocate(std::size_t bytes) {
   account_.require(bytes);
   OpenPages row = {{nullptr, bytes}};  // made first: entering it must not fail
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
-  std::byte* address = nullptr;
-  if (bytes >= kHugePageBytes) {
-    const std::size_t mapped_bytes = align_up(bytes, page_bytes());
-    address = map_aligned(mapped_bytes, kHugePageBytes, PROT_READ | PROT_WRITE, kFlags);
-    if (address != nullptr) madvise(address, mapped_bytes, MADV_HUGEPAGE);
-  } else {
-    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
-    if (mapped != MAP_FAILED) address = static_cast<std::byte*>(mapped);
-  }
+  const bool huge = bytes >= kHugePageBytes;
+  const std::size_t mapped_bytes = align_up(bytes, page_bytes());
+  std::byte* const address =
+      map_pages(span_, mapped_bytes, huge ? kHugePageBytes : page_bytes(), PROT_READ | PROT_WRITE);
+  if (huge && address != nullptr) madvise(address, mapped_bytes, MADV_HUGEPAGE);
   if (address == nullptr) account_.refuse(bytes, refusing_limit(bytes));
   auto node = row.extract(row.begin());
   node.key() = address;
@@ -125,13 +170,13 @@ std::byte* CpuDevice::allocate(std::size_t bytes) {
 }
 
 void CpuDevice::deallocate(std::byte* address, std::size_t bytes) noexcept {
-  munmap(address, bytes);
+  unmap_pages(span_, address, align_up(bytes, page_bytes()));
   pages_.erase(address);
   account_.give_back(bytes);
 }
 
 std::unique_ptr<Range> CpuDevice::reserve(std::size_t bytes) {
-  auto range = std::make_unique<CpuRange>(account_, pages_, bytes);
+  auto range = std::make_unique<CpuRange>(account_, pages_, span_, bytes);
   pages_.emplace(range->base(), 0);
   return range;
 }

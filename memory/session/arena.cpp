@@ -53,7 +53,7 @@ void Arena::resume() noexcept {
 
 void Arena::update_gate() noexcept {
   const StepLayout* layout = clock_.layout();
-  clock_.open(in_step_ && interruptions_ == 0 && layout != nullptr && !layout->tags &&
+  clock_.open(in_step_ && interruptions_ == 0 && layout != nullptr && layout->by_position() &&
               unplanned_.overdue.empty() && !lists_blocks_);
 }
 
@@ -65,7 +65,7 @@ void Arena::settle() {
   note_survivors();
   counts_.within_plan += clock_.next();
   counts_.in_order_releases += clock_.in_order_releases();
-  extra_ = 0;
+  extra_ = followed_ = 0;
   planned_.clear();
   lists_blocks_ = false;
   clock_.end_step();

@@ -77,6 +77,10 @@ struct ArenaCounters {
 // Under a plan whose requests are matched by tag, a step may leave requests out: the clock passes
 // them as if they had been made and freed.
 //
+// Under a plan whose requests are matched by size, a request takes the next place of its size
+// within kReach places. Where there is none, a step that follows its plan so far has made a request
+// that the plan lacks; any other step has other sizes, so that the request takes the next place.
+//
 // The arena lends free bytes before the fallback is asked if steps are known to differ, so that a
 // step that leaves its plan is not paid twice. A lent block that outlives its step keeps its bytes
 // of the arena; if steps should be alike, the fallback is therefore asked at once.
@@ -166,6 +170,9 @@ class Arena final : public Allocator {
   // The cookie of a lent block: an epoch that no step reaches. A block that a pool serves has its
   // row of unplanned_, below the first epoch.
   static constexpr std::uint64_t kLent = ArenaClock::kEpochMask;
+  // Matching by size: how far a request may be from the next place, and after how many requests
+  // without a place a step no longer follows its plan.
+  static constexpr RequestIndex kReach = 64;
 
   Extent acquire_slowly(std::size_t bytes, const Tag& tag);
   Extent acquire_unplanned(std::size_t bytes, const Tag& tag);
@@ -176,7 +183,9 @@ class Arena final : public Allocator {
   std::optional<Extent> lend(std::size_t bytes, const ArenaFallback::Owner& owner);
   void list(RequestIndex request, const ByteRange& place);
   void grow_for(std::size_t bytes);
-  bool find_place(const Tag& tag);
+  bool find_place(std::size_t bytes, const Tag& tag);
+  bool find_size(std::size_t bytes);
+  void leave_out_until(RequestIndex place);
   ByteRange planned_place(const StepSlot& slot) const noexcept;
 
   void release_slowly(const Extent& extent) noexcept;
@@ -205,6 +214,7 @@ class Arena final : public Allocator {
   StepLog log_;
   std::uint32_t extra_ = 0;  // requests of the step that have no place in the plan
   int interruptions_ = 0;
+  RequestIndex followed_ = 0;  // matching by size: places found less those missed, to kReach
   bool in_step_ = false;
   bool settled_ = true;
   ArenaCounters counts_;

@@ -82,7 +82,7 @@ void ArenaFallback::release_cached() noexcept {
 
 Extent Arena::acquire_slowly(std::size_t bytes, const Tag& tag) {
   if (in_step_ && interruptions_ == 0) {
-    if (clock_.layout() == nullptr || !find_place(tag)) return acquire_unplanned(bytes, tag);
+    if (clock_.layout() == nullptr || !find_place(bytes, tag)) return acquire_unplanned(bytes, tag);
     clock_.advance_to(clock_.slot(clock_.next()).released_before,
                       [this](RequestIndex request) { mark_overdue(request); });
     return acquire_planned(bytes, tag);
@@ -135,17 +135,36 @@ void Arena::grow_for(std::size_t bytes) {
 }
 
 // Advances to the plan's request that serves this one; false when there is none.
-bool Arena::find_place(const Tag& tag) {
+bool Arena::find_place(std::size_t bytes, const Tag& tag) {
   const StepLayout& layout = *clock_.layout();
   if (clock_.next() == clock_.requests()) return false;
+  if (!layout.sizes.empty()) return find_size(bytes);
   if (!layout.tags) return true;
   const RequestIndex place = layout.tags->next(tag, clock_.next());
   if (place == kStepEnd) return false;
+  leave_out_until(place);
+  return true;
+}
+
+bool Arena::find_size(std::size_t bytes) {
+  const auto next = clock_.layout()->sizes.begin() + clock_.next();
+  const auto end = next + std::min(kReach, clock_.requests() - clock_.next());
+  const auto place = std::find(next, end, bytes);
+  if (place == end) {
+    if (followed_ == 0) return true;
+    --followed_;
+    return false;
+  }
+  followed_ = std::min(followed_ + 1, kReach);
+  leave_out_until(clock_.next() + static_cast<RequestIndex>(place - next));
+  return true;
+}
+
+void Arena::leave_out_until(RequestIndex place) {
   for (; clock_.next() < place; clock_.advance(), ++counts_.left_out) {
     const StepSlot& slot = clock_.slot(clock_.next());
     if (slot.planned()) clock_.mark_released(slot.rank);
   }
-  return true;
 }
 
 Extent Arena::acquire_unplanned(std::size_t bytes, const Tag& tag) {

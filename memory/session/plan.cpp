@@ -42,6 +42,9 @@ StepLayout make_layout(const CanonicalStep& step, const Plan& plan,
   if (recording.matching == Matching::kByTag) {
     layout.tags = std::make_shared<const TagMatcher>(recording.requests);
   }
+  if (recording.matching == Matching::kBySize) {
+    for (const StepRequest& request : recording.requests) layout.sizes.push_back(request.bytes);
+  }
   return layout;
 }
 

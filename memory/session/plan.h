@@ -34,7 +34,10 @@ struct StepLayout {
   std::vector<RequestIndex> request_of_rank = {};  // the planned releases in order
   std::uint64_t peak_bytes = 0;
   std::uint64_t alignment_bytes = kAlignmentBytes;  // of offsets and sizes
-  std::shared_ptr<const TagMatcher> tags = {};      // null: requests match by position
+  std::shared_ptr<const TagMatcher> tags = {};      // null: requests do not match by tag
+  std::vector<std::uint64_t> sizes = {};            // as requested; empty: not by size
+
+  bool by_position() const noexcept { return !tags && sizes.empty(); }
 };
 
 // `recording` says how requests match, and has the tags; by default they match by position.

@@ -150,7 +150,7 @@ StepPlan Session::plan_for(std::span<const Trace> traces) const {
   std::vector<std::vector<StepRequest>> steps;
   for (const Trace& trace : traces) steps.push_back(requests_of(trace));
   StepRecording recording = joined(steps);
-  if (options_.matching == Matching::kByTag) recording.matching = Matching::kByTag;
+  if (options_.matching != Matching::kByPosition) recording.matching = options_.matching;
   return plan_step(std::move(recording), planner_);
 }
 
@@ -222,7 +222,8 @@ void Session::learn_deviations(SessionShape& shape) {
     if (log.has(Deviation::kOverlapsOverdue)) move_off_survivors();
     return;
   }
-  if (shape.wanted) recording = joined(*shape.wanted, recording.requests);
+  if (shape.wanted && known.matching != Matching::kBySize)
+    recording = joined(*shape.wanted, recording.requests);
   if (!outgrows(shape, recording)) return want(shape, std::move(recording));
   if (std::exchange(shape.left_out, log.observations()) != log.observations()) return;
   parts_->shapes.renew(shape);
@@ -236,7 +237,7 @@ bool Session::outgrows(SessionShape& shape, const StepRecording& recording) cons
   constexpr std::uint64_t kShare = 8;
   shape.most_bytes = std::max<std::uint64_t>(shape.most_bytes, arena_.step_bytes());
   if (options_.policy != ShapePolicy::kGrow) return false;
-  return options_.matching == Matching::kByTag &&
+  return options_.matching != Matching::kByPosition &&
          lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
              shape.most_bytes + shape.most_bytes / kShare;
 }
@@ -246,7 +247,7 @@ bool Session::outgrows(SessionShape& shape, const StepRecording& recording) cons
 // grown.
 bool Session::turns_to_tags(SessionShape& shape) {
   const StepRecording& known = shape.planned.recording;
-  if (known.matching == Matching::kByTag) return false;
+  if (known.matching != Matching::kByPosition) return false;
   if (shape.wanted && shape.wanted->matching == Matching::kByTag) return true;
   if (arena_.log().was_cut() || !of_another_order(arena_.log(), known.requests)) return false;
   if (shape.uniform.empty()) {
@@ -292,7 +293,7 @@ void Session::plan_what_is_wanted() {
 
 // False when the plan must be made here.
 bool Session::plan_beside(ShapeKey key, const SessionShape& shape) {
-  if (!background_ || !switched_) return false;
+  if (!background_ || (!switched_ && !options_.first_in_background)) return false;
   try {
     parts_->worker.begin({.key = key, .shape = shape.identity}, *shape.wanted, planner_);
     return true;

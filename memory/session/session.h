@@ -42,12 +42,14 @@ struct SessionOptions {
   PlannerTable planner_table = planners();  // where the name is looked up
   PlanOptions plan;
   // kByTag if steps are known to differ in their number of requests; else the session finds out.
+  // kBySize for programs without tags.
   Matching matching = Matching::kByPosition;
   StepPlanner step_planner;  // if set, plans instead of `planner` and `plan`
   // Re-plans on a second thread while the old plan serves. Then block addresses, and the step that
   // a plan starts with, depend on timing; results do not. Default: on if there is a second core and
   // the device has real memory.
   std::optional<bool> background;
+  bool first_in_background = false;  // the first plan, too; needs `background`
   // Limits the live bytes of the fallback pool, each request rounded.
   std::size_t fallback_limit_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t max_shapes = 64;  // kPerShape: plans kept; the least recently used one goes
@@ -75,7 +77,7 @@ struct SessionOptions {
 // StepPlan holds all three, one for each shape that the policy distinguishes (ShapeTable).
 //
 // The background makes one plan at a time, for the newest recording; begin_step() installs finished
-// plans. The first plan is made by begin_step() itself.
+// plans. The first plan is made by begin_step() itself, unless the options say otherwise.
 //
 // Requests match the plan by position. Once steps differ in their number of requests (loops over
 // sequences of several lengths), they match by tag, which costs one tag comparison each: see
@@ -94,6 +96,8 @@ struct SessionOptions {
 // A step may end at any request, by abandon_step() or by begin_step() without end_step(). A
 // recorded step that was cut or ran out of memory is recorded again; when the shortage repeats, it
 // belongs to the program and is planned.
+//
+// Thread rule: one thread at a time, any thread; who shares a session among threads locks it.
 //
 //   Session session(device, {.listener = print});
 //   Block weights = session.allocate(bytes, tag);            // resident

@@ -18,6 +18,7 @@ namespace skyline {
 enum class Matching : std::uint8_t {
   kByPosition,  // request k is the plan's k-th: programs that repeat the same requests
   kByTag,       // the plan's next request with its tag: loops of varying length
+  kBySize,      // the plan's next request of its size, for programs that name nothing; see Arena
 };
 
 // Request k of a step is the k-th since it began, without interrupted parts.

@@ -58,6 +58,7 @@ const std::vector<Command>& all_commands() {
       {"order", "order the ops of a step for the least peak", declare_order},
       {"check-order", "check an order against its graph", declare_check_order},
       {"replay", "replay recorded requests on any allocator", declare_replay},
+      {"run", "plan the memory of any program while it runs", declare_run},
       {"reproduce", "recompute a paper's figures and compare", declare_reproduce},
       {"lab", "score an exercise on hidden cases", declare_lab},
       {"completion", "print a script that completes words in a shell", declare_completion},

@@ -28,6 +28,7 @@ CommandRun declare_plan(OptionList& list);
 CommandRun declare_predict(OptionList& list);
 CommandRun declare_replay(OptionList& list);
 CommandRun declare_reproduce(OptionList& list);
+CommandRun declare_run(OptionList& list);
 CommandRun declare_summary(OptionList& list);
 CommandRun declare_train(OptionList& list);
 CommandRun declare_translate(OptionList& list);

@@ -61,17 +61,8 @@ std::vector<std::string> own_command_line() {
   return words;
 }
 
-// The module of an installed program lies in PREFIX/lib/skyline, else where it was built.
-std::filesystem::path module_file() {
-  const std::filesystem::path built = SKYLINE_MPI_MODULE;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::filesystem::path installed =
-      program.parent_path().parent_path() / SKYLINE_LIBRARY_FOLDER / "skyline" / built.filename();
-  return std::filesystem::exists(installed) ? installed : built;
-}
-
 std::unique_ptr<RankTransport> connect() {
-  void* const module = dlopen(module_file().c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* const module = dlopen(library_file(SKYLINE_MPI_MODULE).c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr) throw UsageError(fmt::format("--ranks: {}; {}", dlerror(), kNoMpi));
   const auto connect =
       reinterpret_cast<RankTransport* (*)()>(dlsym(module, "skyline_connect_ranks"));
@@ -109,6 +100,13 @@ void drop_output() {
 }
 
 }  // namespace
+
+std::filesystem::path library_file(const std::filesystem::path& built) {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  const std::filesystem::path installed =
+      program.parent_path().parent_path() / SKYLINE_LIBRARY_FOLDER / "skyline" / built.filename();
+  return std::filesystem::exists(installed) ? installed : built;
+}
 
 std::size_t launched_ranks() { return number_in(kSizes); }
 

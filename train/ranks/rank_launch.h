@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,6 +12,10 @@
 #include "framework/ranks/rank_group.h"
 
 namespace skyline {
+
+// Returns where a shared library of this program is: an installed program's lie in
+// PREFIX/lib/skyline, others where they were built.
+std::filesystem::path library_file(const std::filesystem::path& built);
 
 // How many ranks a launcher (mpirun or a cluster's) started; 0 if this program was started alone.
 std::size_t launched_ranks();

@@ -255,6 +255,12 @@ TEST_F(JsonHelp, HasTheKeysOfComparisons) {
   expect_the_same_keys();
 }
 
+TEST_F(JsonHelp, HasTheKeysOfOtherPrograms) {
+  use("run");
+  run({"--", "true"});
+  expect_the_same_keys();
+}
+
 TEST_F(JsonHelp, ListsEveryCommand) {
   const std::string text = skyline_program({"help", "json"}).output;
   for (const Command& command : all_commands()) {
