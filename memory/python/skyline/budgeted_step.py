@@ -1,6 +1,7 @@
 """The plan of a step within a budget, and one step that follows it."""
 
 import collections
+import functools
 import itertools
 import weakref
 
@@ -42,7 +43,12 @@ class Plan:
         recomputed = [-1 - item for item in point.sequence if item < 0]
         self.planned_recomputes = sum(len(self.recomputes[value].calls) for value in recomputed)
         self.noted = {id(call) for value in recomputed for call in self.recomputes[value].calls}
-        self.not_winnable = self._not_winnable()
+        saved, kept = {saved.value for saved in self.saved} - {None}, collections.Counter()
+        self.activations = sum(trace.tensors[value]["bytes"] for value in saved)
+        maker = {value: op["name"] for op in trace.ops for value in op["outputs"]}
+        for value in saved - self.recomputes.keys():
+            kept[maker[value]] += trace.tensors[value]["bytes"]
+        self.not_winnable = dict(kept.most_common())
         self._schedule(point.sequence)
 
     def _seconds(self, seconds):
@@ -112,13 +118,6 @@ class Plan:
               self._trace.ops[self.recomputes[-1 - item].calls[-1].op])
         return f"{op['name']} of layer {op['layer']!r} in {op['phase']}"
 
-    def _not_winnable(self):
-        kept = collections.Counter()
-        maker = {value: op["name"] for op in self._trace.ops for value in op["outputs"]}
-        for value in {saved.value for saved in self.saved} - {None} - self.recomputes.keys():
-            kept[maker[value]] += self._trace.tensors[value]["bytes"]
-        return dict(kept.most_common())
-
 
 class Kept:
     """A packed tensor that stays. Autograd does not see whether it is written, so this does: `value`,
@@ -158,19 +157,6 @@ class Ref:
 
     def __init__(self, value, form):
         self.value, self.form = value, form
-
-
-class LiveStorage(weakref.ref):
-    """A storage that counts while it lives."""
-
-    __slots__ = ("key", "bytes")
-
-    def __new__(cls, storage, gone, key, bytes):
-        return super().__new__(cls, storage, gone)
-
-    def __init__(self, storage, gone, key, bytes):
-        super().__init__(storage, gone)
-        self.key, self.bytes = key, bytes
 
 
 class Run:
@@ -354,14 +340,15 @@ class Run:
         storage = tensor.untyped_storage()
         key = storage._cdata
         if key not in self._known:
-            self._known[key] = LiveStorage(storage, self._gone, key, storage.nbytes())
+            gone = functools.partial(self._gone, key, storage.nbytes())
+            self._known[key] = weakref.ref(storage, gone)
             self._now += storage.nbytes()
             self.most = max(self.most, self._now)
 
-    def _gone(self, live):
-        self._now -= live.bytes
-        self._known.pop(live.key, None)
-        self.value_of.pop(live.key, None)
+    def _gone(self, key, bytes, _):
+        self._now -= bytes
+        self._known.pop(key, None)
+        self.value_of.pop(key, None)
 
 
 AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU) | torch._C.DispatchKeySet(

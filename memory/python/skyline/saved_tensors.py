@@ -223,7 +223,7 @@ class SavingTrace:
         self.recomputes = self._recomputes()
 
     @staticmethod
-    def of(module, inputs, loss, *, accumulates=False, optimizer=None):
+    def of(module, inputs, loss, *, accumulated=(), optimizer=None):
         """Traces a step, as step_graph_of() does. What the module returns is alive to the end of
         backward, as where the training loop has a name for it."""
         outputs = []
@@ -233,7 +233,7 @@ class SavingTrace:
             return loss(returned)
 
         with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
-            step = FakeStep(module, inputs, loss_of, optimizer, fakes, accumulates)
+            step = FakeStep(module, inputs, loss_of, optimizer, fakes, accumulated)
             if optimizer:
                 with Recorder(step, overwrite=False) as first:  # makes the optimizer's states
                     step.run(first)

@@ -77,8 +77,8 @@ def tensors_in(tree):
 class FakeStep:
     """A training step of a module's fake copy."""
 
-    def __init__(self, module, inputs, loss, optimizer, fakes, accumulates=False):
-        """Gradients that parameters have are resident if the step accumulates, else it has none."""
+    def __init__(self, module, inputs, loss, optimizer, fakes, accumulated=()):
+        """Parameters of the names in `accumulated` have gradients, which are resident."""
         copies = {}  # by tensor: modules ask whether arguments are the same
 
         def fake(tensor):
@@ -94,8 +94,8 @@ class FakeStep:
         self.named = inputs if isinstance(inputs, dict) else {}
         self.args = () if self.named else inputs if isinstance(inputs, (tuple, list)) else (inputs,)
         trained = [tensor for tensor in self.parameters.values() if tensor.requires_grad]
-        self.before = {name: fake(parameter.grad) for name, parameter in module.named_parameters()
-                       if accumulates and parameter.grad is not None}
+        self.before = {name: torch.empty_like(self.parameters[name], requires_grad=False)
+                       for name in accumulated}
         self.optimizer = optimizer(trained) if optimizer else None
 
     def run(self, recorder):

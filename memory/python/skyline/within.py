@@ -29,16 +29,16 @@ from .traces import whole
 SECONDS = {"measured": measured_seconds, "modelled": modelled_seconds}
 
 
-def within(module, bytes, *, inputs, loss=None, seconds="measured"):
+def within(module, bytes, *, inputs, loss=None, seconds="measured", accumulates=False):
     """Returns a context in which training steps of the module take at most `bytes`.
 
     bytes    of a step by storage: inputs, activations, gradients; without parameters, buffers and the
              optimizer's states. What kernels take and free inside is not counted
     inputs   as the step will have them: a tensor, a tuple of arguments or a dict of named ones;
-             parameters then have no gradients (a step that adds to some is traced when it comes)
     loss     makes the loss of what the module returns (unset: the module returns the loss, or an
              object with .loss); what the module returns counts as alive to the end of backward
     seconds  of each op: "measured", each different one alone; or "modelled", from its bytes and flops
+    accumulates  the step adds to gradients that are there before, which do not count
 
     Losses and gradients have the same bits as without it. Random ops, ops that write parameters or
     buffers, and ops of other libraries never run again: what they write is kept, and `not_winnable`
@@ -49,7 +49,7 @@ def within(module, bytes, *, inputs, loss=None, seconds="measured"):
     under torch.compile, whose ops are not seen. RuntimeError, as autograd, if backward reads a tensor
     that was written in place since, or reads anew what the plan has freed (retain_graph).
     """
-    return Within(module, bytes, inputs, loss, seconds)
+    return Within(module, bytes, inputs, loss, seconds, accumulates)
 
 
 class Within:
@@ -64,10 +64,11 @@ class Within:
     extra_seconds        of these, those of recomputes
     least_extra_seconds  no step within `planned` bytes takes fewer
     seconds_from         "measured" or "modelled"
-    not_winnable         bytes that backward reads and that cannot be recomputed, by op
+    activations          bytes that backward reads
+    not_winnable         of these, those that cannot be recomputed, by op
     """
 
-    def __init__(self, module, bytes, inputs, loss, seconds):
+    def __init__(self, module, bytes, inputs, loss, seconds, accumulates):
         if seconds not in SECONDS:
             raise ValueError(f'seconds: got {seconds!r}, expected "measured" or "modelled"')
         refuse_compiled(module)
@@ -76,18 +77,20 @@ class Within:
         self._module, self._loss = module, loss or loss_in
         self._run, self._tracing, self._warned = None, False, set()
         self._plans = {}
-        self._plan(inputs)
-        self._plans[self._key(tensors_in(inputs), gradients=False)] = [self._now]
+        accumulated = [name for name, parameter in module.named_parameters()
+                       if accumulates and parameter.requires_grad]
+        self._plan(inputs, accumulated)
+        self._plans[self._key(tensors_in(inputs), accumulated)] = [self._now]
 
-    def _plan(self, inputs, accumulates=False):
+    def _plan(self, inputs, accumulated):
         self._tracing = True
         try:
-            trace = SavingTrace.of(self._module, inputs, self._loss, accumulates=accumulates)
+            trace = SavingTrace.of(self._module, inputs, self._loss, accumulated=accumulated)
         finally:
             self._tracing = False
         self._now = Plan(trace, self.bytes, SECONDS[self.seconds_from](trace.calls))
         for name in ("planned", "all_kept", "least", "planned_recomputes", "step_seconds",
-                     "extra_seconds", "least_extra_seconds", "not_winnable"):
+                     "extra_seconds", "least_extra_seconds", "not_winnable", "activations"):
             setattr(self, name, getattr(self._now, name))
 
     @property
@@ -112,12 +115,13 @@ class Within:
         self._begin_hook.remove()
         self._taken, self._run = self.taken or 0, None
 
-    def _key(self, inputs, gradients=True):
+    def _accumulated(self):
+        return [name for name, p in self._module.named_parameters() if p.grad is not None]
+
+    def _key(self, inputs, accumulated):
         """Returns the form of a step: of its inputs, and of what its parameters have."""
-        parameters = [(p.requires_grad, gradients and p.grad is not None)
-                      for p in self._module.parameters()]
-        return (self._module.training, tuple(parameters),
-                tuple((t.shape, t.stride(), t.dtype, t.requires_grad) for t in inputs))
+        return (self._module.training, tuple(p.requires_grad for p in self._module.parameters()),
+                tuple(accumulated), tuple((t.shape, t.stride(), t.dtype, t.requires_grad) for t in inputs))
 
     def _begin(self, module, args, kwargs):
         """A step begins: follows the plan of its inputs' form."""
@@ -126,7 +130,7 @@ class Within:
         if self._run and self._run.begins_again():
             return
         self._taken, inputs = self.taken or 0, tensors_in((args, kwargs))
-        key = self._key(inputs)
+        key = self._key(inputs, self._accumulated())
         plans = self._plans.setdefault(key, [])
         if not plans:
             plans.append(None)  # traced when it comes again
@@ -144,7 +148,7 @@ class Within:
     def _planned_anew(self, inputs):
         self._run = None
         try:
-            self._plan(inputs, accumulates=True)
+            self._plan(inputs, self._accumulated())
         except ValueError as error:
             if isinstance(error, TooFewBytes):
                 raise

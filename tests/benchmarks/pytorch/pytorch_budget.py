@@ -35,6 +35,18 @@ WORDS = 30  # of a sentence, as in a dry run
 OUR_FLAGS = {TEXT: ["--units", "1024", "--layers", "3", "--clip", "0"]}  # Seq2Seq's sizes
 
 
+def profiled_peak(run):
+    """Returns the most bytes that a call takes from PyTorch's allocator beside those it began with."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        run()
+    now = peak = 0
+    changes = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    for event in sorted(changes, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        peak = max(peak, now)
+    return peak
+
+
 class Step:
     """A compiled training step under one budget."""
 
@@ -74,16 +86,7 @@ class Step:
         self.optimizer.zero_grad()
         parameters = sum(parameter.nbytes for parameter in self.network.parameters())
         resident = self.input_bytes() + (1 + self.states) * parameters
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-            self.run()
-        now = peak = 0
-        changes = [event for event in seen.profiler.kineto_results.events()
-                   if event.name() == "[memory]"]
-        for event in sorted(changes, key=lambda event: event.start_ns()):
-            now += event.nbytes()
-            peak = max(peak, now)
-        return resident + peak
-
+        return resident + profiled_peak(self.run)
 
     def input_bytes(self):
         return self.inputs[0].nbytes

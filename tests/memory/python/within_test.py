@@ -56,10 +56,11 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, tied, blocks=3, width=32, words=60):
+    def __init__(self, tied, blocks=3, width=32, words=60, heads=4, places=64):
         super().__init__()
-        self.words, self.places = nn.Embedding(words, width), nn.Embedding(64, width)
-        self.blocks = nn.Sequential(*[Block(width, 4) for _ in range(blocks)], nn.LayerNorm(width))
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(places, width)
+        self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(blocks)],
+                                    nn.LayerNorm(width))
         self.head = nn.Linear(width, words, bias=False)
         if tied:
             self.head.weight = self.words.weight
@@ -319,6 +320,14 @@ class Kinds(unittest.TestCase):
                 found = twice(module)
         self.assertTrue(all(map(torch.equal, found, expected)))
         self.assertLessEqual(step.taken, step.all_kept)
+        module.zero_grad()
+        module(ROWS).backward()
+        with warnings.catch_warnings(), within(module, bytes, inputs=ROWS, seconds="modelled",
+                                               accumulates=True) as step:
+            warnings.simplefilter("error")
+            module(ROWS).backward()
+        self.assertTrue(all(map(torch.equal, (p.grad for p in module.parameters()), expected)))
+        self.assertEqual(step.taken, step.planned)
 
 
 class Differences(unittest.TestCase):
