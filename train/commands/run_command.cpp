@@ -27,7 +27,7 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
-std::vector<JsonKey> run_keys(const std::string& prefix) {
+std::vector<JsonKey> program_keys(const std::string& prefix) {
   std::vector<JsonKey> keys;
   for (const RunFigure& figure : figures({})) {
     Unit unit = Unit::kText;
@@ -138,7 +138,7 @@ CommandRun declare_run(OptionList& list) {
            "Write the planned step into this CSV for --plan, `skyline plan` and `skyline replay`");
   list.add("--plan", path(arguments->plan, "FILE"),
            "Serve steps from the first one on by the plan of this trace of an earlier run");
-  list.prints(run_keys);
+  list.prints(program_keys);
   return [&list, arguments](Console& console) {
     list.check_rules();
     return run(*arguments, console);
