@@ -15,16 +15,18 @@ import runpy
 import sys
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.utils._pytree import tree_map_only
 
 from .budgeted_step import Plan, TooFewBytes
 from .graphs import StepGraph, order
 from .op_seconds import modelled_seconds
 from .saved_tensors import SavingRecorder, SavingTrace
 from .traced_step import FakeStep, LayerNames, tensors_in
-from .traces import plan, replay, whole
+from .traces import plan, replay
 from .within import loss_in
 
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -60,8 +62,8 @@ class Fit:
                 ("step, beside resident", self.step),
                 *((f"with resident, {name}", bytes) for name, bytes in self.reserved.items()),
                 ("with resident, planned", self.planned), ("no plan needs less", self.bound)]
-        lines = [f"{name:42}{mib(bytes)}" + ("" if bytes <= self.device_memory else "  does not fit")
-                 for name, bytes in rows]
+        lines = [f"{name:42}{bytes / 2**20:12,.1f} MiB" +
+                 ("" if bytes <= self.device_memory else "  does not fit") for name, bytes in rows]
         if self.within:
             base = self.within.step_seconds - self.within.extra_seconds
             lines.append(f"skyline.pytorch.within fits: {100 * self.within.extra_seconds / base:.1f} % "
@@ -90,32 +92,26 @@ def fits(module, inputs, device_memory, *, loss=None, optimizer=None, largest_ba
 
     fit, tensors = fit_of(inputs), tensors_in(inputs)
     if largest_batch:
-        def resized(batch):
-            return torch.utils._pytree.tree_map_only(
-                torch.Tensor, lambda t: t.new_zeros((batch, *t.shape[1:])), inputs)
-        fit.largest_batch = largest(lambda batch: fit_of(resized(batch)), len(tensors[0]), fit)
+        fit.largest_batch = largest(lambda batch: fit_of(tree_map_only(
+            torch.Tensor, lambda t: t.new_zeros((batch, *t.shape[1:])), inputs)), len(tensors[0]), fit)
     return fit
 
 
 def fit_in(trace, device_memory) -> Fit:
     """Returns a traced step's needs."""
-    graph = StepGraph(trace.tensors, trace.ops)
-    blocks = order(graph, "program").program_blocks
-    end = int(max(blocks["upper"])) + 1
-    everything = {name: [*map(int, blocks[name]), *[extra] * len(trace.residents)]
-                  for name, extra in (("lower", 0), ("upper", end), ("size", 0))}
-    everything["size"][len(blocks["size"]):] = trace.residents
-    everything = {name: [value for value, size in zip(column, everything["size"]) if size]
-                  for name, column in everything.items()}
-    planned, resident = plan(blocks), sum(trace.residents)
-    kept = [tensor["bytes"] for value, tensor in enumerate(trace.tensors) if tensor.get("keep")]
-    inputs = sum(trace.tensors[value]["bytes"] for value in trace.given)
+    blocks = order(StepGraph(trace.tensors, trace.ops), "program").program_blocks
+    planned, resident, count = plan(blocks), sum(trace.residents), len(trace.residents)
+    sizes = np.append(blocks["size"], trace.residents)
+    everything = {"lower": np.append(blocks["lower"], [0] * count)[sizes > 0],
+                  "upper": np.append(blocks["upper"], [max(blocks["upper"]) + 1] * count)[sizes > 0],
+                  "size": sizes[sizes > 0]}
     within, missing = None, ""
     try:
         within = Plan(trace, max(0, device_memory - resident), modelled_seconds(trace.calls))
     except TooFewBytes as error:
         missing = str(error)
-    return Fit(device_memory, resident, trace.gradients, inputs, planned.lower_bound,
+    return Fit(device_memory, resident, trace.gradients,
+               sum(trace.tensors[value]["bytes"] for value in trace.given), planned.lower_bound,
                {row.allocator: row.reserved for row in replay(everything)},
                planned.peak + resident, planned.lower_bound + resident, within, missing)
 
@@ -200,10 +196,6 @@ class ScriptStep:
             self.recorder._add_resident(tensor)
         like.step()
         raise StepSeen
-
-
-def mib(bytes):
-    return f"{bytes / 2**20:12,.1f} MiB"
 
 
 def bytes_in(text):

@@ -1,5 +1,6 @@
 """What the ops of a traced step take: measured one by one, or by a model of the device."""
 
+import functools
 import time
 
 import torch
@@ -17,24 +18,18 @@ ENOUGH_SECONDS = 0.3  # an op that takes longer runs once
 def measured_seconds(calls):
     """Returns the seconds of each call. Each different one runs alone, on ones, so that no more memory
     is taken than its own; the state of the generators is kept."""
-    known = {}
+    known, keys = {}, [(call.func, repr(call.arguments)) for call in calls]
     with torch.random.fork_rng(), torch._C._DisableTorchDispatch(), torch.no_grad():
-        for call in calls:
-            key = call_key(call)
-            if key not in known:
-                try:
-                    known[key] = fastest_run(call)
-                except (RuntimeError, IndexError, TypeError):  # it does not take ones
-                    known[key] = modelled(call)
-    return [known[call_key(call)] for call in calls]
+        for key, call in zip(keys, calls):
+            try:
+                known[key] = known[key] if key in known else fastest_run(call)
+            except (RuntimeError, IndexError, TypeError):  # it does not take ones
+                known[key] = modelled(call)
+    return [known[key] for key in keys]
 
 
 def modelled_seconds(calls):
     return [modelled(call) for call in calls]
-
-
-def call_key(call):
-    return call.func, repr(call.arguments)
 
 
 def fastest_run(call):
@@ -50,11 +45,9 @@ def fastest_run(call):
 
 
 def modelled(call):
-    """Returns the time of its bytes and of its products, one after the other. Views take none."""
-    if not call.made and not call.wrote:
-        return 0.0
-    args, kwargs, returned = tree_map_only(Form, meta, (*call.arguments, call.returned),
-                                           is_leaf=is_form)
+    """Returns the time of its bytes and of its products, one after the other."""
+    args, kwargs, returned = tree_map_only(Form, functools.partial(ones, device="meta"),
+                                           (*call.arguments, call.returned), is_leaf=is_form)
     bytes = sum(tensor.nbytes for tensor in tensors_in((args, kwargs, returned)))
     count = flop_registry.get(call.func.overloadpacket)
     flops = count(*args, **kwargs, out_val=returned) if count else 0
@@ -66,14 +59,10 @@ def is_form(leaf):
 
 
 def ones(form, device=None):
-    needed = form.offset + sum((n - 1) * step for n, step in zip(form.shape, form.stride)) + 1
+    needed = max(0, form.offset + sum((n - 1) * step for n, step in zip(form.shape, form.stride)) + 1)
     whole = form.dtype.is_floating_point or form.dtype.is_complex
     base = torch.full((needed,), 1 if whole else 0, dtype=form.dtype, device=device or form.device)
     return base.as_strided(*form[1:4])
-
-
-def meta(form):
-    return ones(form, "meta")
 
 
 def synchronize():

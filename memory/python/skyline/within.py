@@ -40,7 +40,8 @@ def within(module, bytes, *, inputs, loss=None, seconds="measured", accumulates=
     seconds  of each op: "measured", each different one alone; or "modelled", from its bytes and flops
     accumulates  the step adds to gradients that are there before, which do not count
 
-    Losses and gradients have the same bits as without it. Random ops, ops that write parameters or
+    Losses and gradients have the same bits as without it, if the ops of forward give the same bits each
+    time, as on the CPU. Random ops, ops that write parameters or
     buffers, and ops of other libraries never run again: what they write is kept, and `not_winnable`
     counts it by op. A step that differs from the trace keeps everything from its first other op on,
     with a warning; if it differs again it is traced and planned anew, once for each form of inputs.

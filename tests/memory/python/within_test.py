@@ -21,6 +21,7 @@ except ImportError:
 
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from skyline.budgeted_step import Run
 from skyline.pytorch import within
@@ -295,11 +296,30 @@ class Kinds(unittest.TestCase):
         self.assertTrue(all(map(torch.equal, grads, (p.grad for p in inner.parameters()))))
         self.assertGreater(step.recomputed, 0)
 
-    def test_a_frozen_part_and_named_inputs(self):
+    def test_a_frozen_part(self):
         module = chain_of()
         for layer in module.layers[0][:3]:
             layer.requires_grad_(False)
         self.check(module)
+
+    def test_checkpoints_inside(self):
+        self.check(chain_of(lambda layers, x: chain(layers[3:], checkpoint(
+            lambda x: layers[1](layers[0](x).sigmoid()).sigmoid(), x, use_reentrant=False))))
+
+    def test_named_inputs_and_a_copy_of_the_module(self):
+        module = Loss(Gpt(tied=True))
+        named = {"x": WORDS, "labels": WORDS}
+        expected = copy.deepcopy(module)
+        expected(**named).backward()
+        bytes = budgets_of(module, named)[2]
+        with warnings.catch_warnings(), within(module, bytes, inputs=named,
+                                               seconds="modelled") as step:
+            warnings.simplefilter("error")
+            module(**named).backward()
+            copy.deepcopy(module)(**named)  # a step of another module
+        for found, other in zip(module.parameters(), expected.parameters()):
+            self.assertTrue(torch.equal(found.grad, other.grad))
+        self.assertGreater(step.recomputed, 0)
 
     def test_gradients_that_add_up(self):
         def twice(module):
