@@ -1,4 +1,4 @@
-// Loops that are compiled for processors with AVX-512.
+// Loops for processors with AVX-512: those of Winograd, and products that other ops use, too.
 #include "framework/ops/connection/winograd_loops.h"
 
 namespace skyline {
