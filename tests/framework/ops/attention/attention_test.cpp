@@ -44,12 +44,12 @@ TEST(Attention, MatchesReference) {
 }
 // Several tiles of queries and keys, the last ones ragged; heads wider than a panel.
 TEST(Attention, MatchesReferenceOnSeveralTiles) {
-  check_attention({1, 65, 2, 8});
-  check_attention({2, 130, 1, 5});
-  check_attention({1, 97, 2, 40});
+  check_attention({1, 65, 1, 4});
+  check_attention({1, 66, 1, 40});
 }
+TEST(Attention, MatchesReferenceWhenParallel) { check_attention({2, 130, 2, 7}); }
 // Scores of up to 50 have roundings of 2e-6, which exponentials take over.
-TEST(Attention, MatchesReferenceWhereFewKeysCount) { check_attention({1, 90, 2, 8, 4, 4e-6}); }
+TEST(Attention, MatchesReferenceWhereFewKeysCount) { check_attention({1, 70, 1, 8, 4, 4e-6}); }
 
 // The first word sees itself alone.
 TEST(Attention, TheFirstWordsResultIsItsValue) {
@@ -90,9 +90,8 @@ TEST(Attention, PassesNaNOn) {
 // Neither scores nor anything else of T x T elements is requested: only y and a number a row, and
 // in backward nothing, because the gradient goes over qkv.
 TEST(Attention, RequestsNoScores) {
-  RecordedContext run;
-  const std::vector<float> host = stored_values(random_tensor({512, 48}, 3));
-  const Parameter qkv = make_parameter(run.context, {{512, 48}}, "qkv", host.data());
+  RecordedContext run({.execute = false});
+  const Parameter qkv = make_parameter(run.context, {{512, 48}}, "qkv", nullptr);
   run.context.begin_step();
   Tensor y = attention(run.context, copy(run.context, qkv.value), {.sequences = 1, .heads = 2});
   backward(run.context, weighted_total(run.context, std::move(y), 1));
