@@ -270,7 +270,8 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
             .layer = layer,
             .phase = call.phase,
             .workspace_bytes = workspace_bytes(call.op, kernel),
-            .in_place = call.in_place};
+             .in_place = call.in_place,
+             .rounds = kernel.rounds()};
   for (const Tensor& input : inputs) op.inputs.push_back(recorder_.value_of(input));
   for (std::size_t j = 0; j < outputs.size(); ++j) {
     op.outputs.push_back(call.has_destination(j)
@@ -278,7 +279,7 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
                              : recorder_.add_written(outputs[j], call.outputs[j].category, layer,
                                                      op_of_layer(op.name, layer)));
   }
-  recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use(), kernel.rounds());
+  recorder_.add_op(std::move(op), std::move(memory), kernel.engine_use());
 }
 
 void Context::stage_uploads(std::size_t bytes) {

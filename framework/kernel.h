@@ -90,7 +90,7 @@ class Kernel {
   // Returns nothing if the engine was not chosen by a rule, or none needs a smaller workspace.
   virtual std::optional<EngineUse> engine_use() const { return {}; }
   // Returns where the workspace goes in an op of several calls in rounds; null for others.
-  virtual const OpRounds* rounds() const { return nullptr; }
+  virtual std::shared_ptr<const OpRounds> rounds() const { return nullptr; }
   // Returns the input that output 0 may be written over if the op declares no such pair: this
   // kernel has read each byte of it before it writes there.
   virtual std::optional<int> overwritten_input() const { return {}; }

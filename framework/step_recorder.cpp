@@ -57,9 +57,6 @@ RecordedStep last_batch(const RecordedStep& step) {
   for (const auto& [op, engine] : step.engines) {
     if (op >= first) last.part.engines[op - first] = engine;
   }
-  for (const auto& [op, rounds] : step.rounds) {
-    if (op >= first) last.part.rounds[op - first] = rounds;
-  }
   last.part.chains = step.chains;
   last.part.batches = {0};
   return std::move(last.part);
@@ -109,8 +106,7 @@ ValueId StepRecorder::add_written(const Tensor& tensor, Category category, std::
 }
 
 void StepRecorder::add_op(StepOp op, std::vector<OutputMemory> memory,
-                          std::optional<EngineUse> engine, const OpRounds* rounds) {
-  if (rounds != nullptr) step_.rounds[static_cast<OpId>(step_.graph.ops.size())] = *rounds;
+                          std::optional<EngineUse> engine) {
   if (engine) step_.engines[static_cast<OpId>(step_.graph.ops.size())] = *std::move(engine);
   step_.graph.ops.push_back(std::move(op));
   step_.memory.push_back(std::move(memory));

@@ -56,7 +56,6 @@ struct RecordedStep {
   std::vector<ValueInfo> values;                  // parallel to graph.values
   std::vector<RecordedRecomputation> recomputations;  // of values that nothing recomputes yet
   std::map<OpId, EngineUse> engines;                  // of ops that a smaller one could compute
-  std::map<OpId, OpRounds> rounds;                    // of chains in rounds
   std::vector<std::string> chains;                    // that may run in rounds, in their sequence
 };
 
@@ -81,8 +80,7 @@ class StepRecorder {
   ValueId add_view(ValueId owner, ValueInfo info);
   // Adds a value that an op of this step writes into the tensor's storage.
   ValueId add_written(const Tensor& tensor, Category category, std::string layer, std::string name);
-  void add_op(StepOp op, std::vector<OutputMemory> memory, std::optional<EngineUse> engine = {},
-              const OpRounds* rounds = nullptr);
+  void add_op(StepOp op, std::vector<OutputMemory> memory, std::optional<EngineUse> engine = {});
   // Each batch of a step has the same chains.
   void add_chain(std::string name);
   void add_recomputation(RecordedRecomputation recomputation);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,20 @@ struct InPlacePair {
   int output = 0;
 };
 
+// What an op does that computes a chain of ops round by round: its calls in a round, and the bytes
+// of its workspace that they use.
+struct OpRounds {
+  struct Slice {
+    std::uint64_t offset = 0, bytes = 0;  // in the workspace
+  };
+  struct Call {
+    std::string name, layer;          // of the op that the call stands for
+    std::vector<std::size_t> slices;  // that it reads or writes; each lives between its calls
+  };
+  std::vector<Slice> slices;
+  std::vector<Call> calls;
+};
+
 // One op as the planner sees it. Executing it means, in this order: request a block for each output
 // (by index) that is not resident, a view or written in place; request the workspace, if any; run;
 // free the workspace; release each input (by index), freeing storage after its last reader; free
@@ -45,20 +60,7 @@ struct StepOp {
   std::vector<InPlacePair> in_place;
   // Ops that must run before this one although it reads no value of theirs ("control edges").
   std::vector<OpId> after;
-};
-
-// What an op does that computes a chain of ops round by round: its calls in a round, and the bytes
-// of its workspace that they use.
-struct OpRounds {
-  struct Slice {
-    std::uint64_t offset = 0, bytes = 0;  // in the workspace
-  };
-  struct Call {
-    std::string name, layer;          // of the op that the call stands for
-    std::vector<std::size_t> slices;  // that it reads or writes; each lives between its calls
-  };
-  std::vector<Slice> slices;
-  std::vector<Call> calls;
+  std::shared_ptr<const OpRounds> rounds = {};  // of an op that computes a chain; null: another
 };
 
 // The most bytes that the values and workspaces of a step may have together.

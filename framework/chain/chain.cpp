@@ -40,43 +40,18 @@ struct Layers {
   }
 };
 
-class ProgramMaker {
- public:
-  std::size_t value(Kind kind, std::size_t index, const TensorSpec& spec, bool of_images = true) {
-    program.values.push_back({kind, index, spec, of_images});
-    return program.values.size() - 1;
-  }
-  std::vector<TensorSpec> specs(const std::vector<std::size_t>& values) const {
-    std::vector<TensorSpec> result;
-    for (const std::size_t value : values) result.push_back(program.values[value].spec);
-    return result;
-  }
-  // Adds a call whose outputs are of `kind`; returns them.
-  std::vector<std::size_t> call(const std::shared_ptr<const Op>& op, const std::string& layer,
-                                std::vector<std::size_t> inputs, Kind kind) {
-    std::vector<std::size_t> outputs;
-    for (const OutputSpec& output : op->outputs(specs(inputs))) {
-      outputs.push_back(value(kind, outputs.size(), output.spec));
-    }
-    program.calls.push_back({op, layer, std::move(inputs), outputs});
-    return outputs;
-  }
-
-  RoundProgram program;
-};
-
 RoundProgram forward_program(const Layers& layers, std::int64_t images) {
-  ProgramMaker maker;
-  std::size_t h = maker.value(Kind::kInput, 0, with_images(layers.x, images)), input = 1;
+  RoundProgram program;
+  std::size_t h = program.add({Kind::kInput, 0, with_images(layers.x, images)}), input = 1;
   for (const Layer& layer : layers.all) {
     std::vector<std::size_t> inputs = {h};
     for (const TensorSpec& operand : layer.operands) {
-      inputs.push_back(maker.value(Kind::kInput, input++, operand, false));
+      inputs.push_back(program.add({Kind::kInput, input++, operand, false}));
     }
     const Kind kind = &layer == &layers.all.back() ? Kind::kOutput : Kind::kInside;
-    h = maker.call(layer.op, layer.layer, std::move(inputs), kind).front();
+    h = program.call(layer.op, layer.layer, std::move(inputs), kind).front();
   }
-  return std::move(maker.program);
+  return program;
 }
 
 // Makes the gradient of a chain, last link first. What a gradient reads between two links is
@@ -103,7 +78,7 @@ class GradientMaker {
     for (std::size_t k = links_.size(); k-- > 0;) add_link(k);
   }
 
-  RoundProgram program() { return std::move(maker_.program); }
+  RoundProgram program;
   std::vector<GradientSource> sources;
   std::vector<int> gradient_of;
   std::vector<std::string> names;  // of the calls
@@ -122,7 +97,7 @@ class GradientMaker {
                      bool of_images = true) {
     const auto [known, is_new] = known_.try_emplace({kind, number});
     if (is_new) {
-      known->second = maker_.value(Kind::kInput, sources.size(), spec, of_images);
+      known->second = program.add({Kind::kInput, sources.size(), spec, of_images});
       sources.push_back({kind, static_cast<int>(number)});
     }
     return known->second;
@@ -144,7 +119,7 @@ class GradientMaker {
       std::vector<std::size_t> inputs;
       for (std::size_t i = 0; i < link.inputs.size(); ++i) inputs.push_back(input_of(k, i));
       const Layer& layer = layers_.all[k];
-      link.made = maker_.call(layer.op, layer.layer, std::move(inputs), Kind::kInside);
+      link.made = program.call(layer.op, layer.layer, std::move(inputs), Kind::kInside);
     }
     return link.made[number];
   }
@@ -187,36 +162,29 @@ class GradientMaker {
   void add_call(std::size_t k, bool first, const GradientCall& call) {
     std::vector<std::size_t> inputs, outputs;
     for (const GradientSource& from : call.sources) {
-      switch (from.kind) {
-        case GradientSource::Kind::kInput:
-          inputs.push_back(input_of(k, index(from.index)));
-          break;
-        case GradientSource::Kind::kOutput:
-          inputs.push_back(output_of(k, index(from.index)));
-          break;
-        case GradientSource::Kind::kGradOutput:
-          inputs.push_back(gradient_of_output(k));
-          break;
-      }
+      using enum GradientSource::Kind;
+      inputs.push_back(from.kind == kInput    ? input_of(k, index(from.index))
+                       : from.kind == kOutput ? output_of(k, index(from.index))
+                                              : gradient_of_output(k));
     }
-    const std::vector<OutputSpec> made = call.op->outputs(maker_.specs(inputs));
+    const std::vector<OutputSpec> made = call.op->outputs(program.specs(inputs));
     for (std::size_t j = 0; j < made.size(); ++j) {
       outputs.push_back(new_gradient(k, first, call.gradient_of[j], made[j].spec));
     }
-    maker_.program.calls.push_back({call.op, layers_.all[k].layer, std::move(inputs), outputs});
+    program.calls.push_back({call.op, layers_.all[k].layer, std::move(inputs), outputs});
     names.emplace_back(call.op->name());
   }
 
   std::size_t new_gradient(std::size_t k, bool first, int input, const TensorSpec& spec) {
     Link& link = links_[k];
     if (input == 0 && !(first && k == 0)) {
-      const std::size_t made = maker_.value(Kind::kInside, 0, spec);
+      const std::size_t made = program.add({Kind::kInside, 0, spec});
       (first ? links_[k - 1] : link).gradient = made;
       return made;
     }
     const std::size_t number = gradient_of.size();
     gradient_of.push_back(input == 0 ? 0 : static_cast<int>(link.first_operand) + input - 1);
-    return maker_.value(input == 0 ? Kind::kOutput : Kind::kSum, number, spec, input == 0);
+    return program.add({input == 0 ? Kind::kOutput : Kind::kSum, number, spec, input == 0});
   }
 
   const Layers& layers_;
@@ -225,74 +193,48 @@ class GradientMaker {
   std::size_t number_ = 0;  // of the next call
   std::vector<Link> links_;
   std::map<std::pair<GradientSource::Kind, std::size_t>, std::size_t> known_;
-  ProgramMaker maker_;
 };
 
 using SharedLayers = std::shared_ptr<const Layers>;
 
-GradientCall gradient_call(const SharedLayers& layers, const std::vector<bool>& needed,
-                           std::optional<std::size_t> only) {
-  const std::int64_t images = layers->x.shape[0];
-  const GradientMaker made(*layers, needed, images, only);
+// Returns the calls that compute a chain's gradients: one of all, or those of its only link.
+std::vector<GradientCall> gradient_calls(const SharedLayers& layers,
+                                         const std::vector<bool>& needed, bool as_one) {
   std::string parameters = layers->str() + " needed=";
   for (const bool each : needed) parameters += each ? '1' : '0';
-  const auto program = [layers, needed, only](std::int64_t count) {
-    return GradientMaker(*layers, needed, count, only).program();
-  };
-  return {rounds_op({.name = only ? made.names.front() : std::string(kChainGrad),
-                     .parameters = std::move(parameters),
-                     .category = Category::kGradient,
-                     .images = images,
-                     .round = layers->round,
-                     .program = program}),
-          made.sources, made.gradient_of};
-}
-
-// `bare`: makes output 0 alone. Null: there is no such op.
-std::shared_ptr<const Op> chain_op(const SharedLayers& layers, const SharedLayers& bare) {
-  RoundsDeclaration declaration{
-      .name = std::string(kChain),
-      .parameters = layers->str(),
-      .images = layers->x.shape[0],
-      .round = layers->round,
-      .program = [layers](std::int64_t images) { return forward_program(*layers, images); },
-      .gradient =
-          [layers](const std::vector<bool>& needed) {
-            return std::vector{gradient_call(layers, needed, {})};
-          }};
-  if (bare) {
-    declaration.recomputations = [bare] {
-      std::size_t inputs = 1;
-      for (const Layer& layer : bare->all) inputs += layer.operands.size();
-      Recomputation how = Recomputation::from_inputs(inputs);
-      how.op = chain_op(bare, nullptr);
-      how.cheap = false;
-      return std::vector{std::move(how)};
+  std::vector<GradientCall> calls;
+  while (calls.empty() || !as_one) {
+    const auto only = as_one ? std::nullopt : std::optional(calls.size());
+    const GradientMaker made(*layers, needed, layers->x.shape[0], only);
+    if (made.names.empty()) break;
+    const auto program = [layers, needed, only](std::int64_t images) {
+      return GradientMaker(*layers, needed, images, only).program;
     };
+    calls.push_back({rounds_op({.name = as_one ? std::string(kChainGrad) : made.names.front(),
+                                .parameters = parameters,
+                                .category = Category::kGradient,
+                                .images = layers->x.shape[0],
+                                .round = layers->round,
+                                .program = program}),
+                     made.sources, made.gradient_of});
   }
-  return rounds_op(std::move(declaration));
+  return calls;
 }
 
-// The same op, in rounds.
-std::shared_ptr<const Op> op_in_rounds(std::shared_ptr<const Op> op, const TensorSpec& x,
-                                       const std::vector<TensorSpec>& operands,
-                                       std::int64_t round) {
-  const auto layers = std::make_shared<const Layers>(
-      Layers{.x = x, .all = {{op, {op}, "", operands}}, .round = round});
-  const auto gradient = [layers](const std::vector<bool>& needed) {
-    std::vector<TensorSpec> inputs = layers->all.front().operands;
-    inputs.insert(inputs.begin(), layers->x);
-    std::vector<GradientCall> calls;
-    const std::size_t count = layers->all.front().op->gradient(inputs, needed).size();
-    for (std::size_t k = 0; k < count; ++k) calls.push_back(gradient_call(layers, needed, k));
-    return calls;
-  };
-  return rounds_op({.name = std::string(op->name()),
+// Returns the op of a chain, or that of its only link, in rounds.
+std::shared_ptr<const Op> op_in_rounds(Layers described, bool as_one,
+                                       std::shared_ptr<const Op> bare = {}) {
+  const auto layers = std::make_shared<const Layers>(std::move(described));
+  return rounds_op({.name = std::string(as_one ? kChain : layers->all.front().op->name()),
                     .parameters = layers->str(),
-                    .images = x.shape[0],
-                    .round = round,
+                    .images = layers->x.shape[0],
+                    .round = layers->round,
                     .program = [layers](std::int64_t n) { return forward_program(*layers, n); },
-                    .gradient = gradient});
+                    .gradient =
+                        [layers, as_one](const std::vector<bool>& needed) {
+                          return gradient_calls(layers, needed, as_one);
+                        },
+                    .bare = std::move(bare)});
 }
 
 // Returns the images of a round.
@@ -328,13 +270,13 @@ Tensor apply_in_rounds(Context& context, Tensor x, std::vector<Link> links, std:
   }
   Layers bare = whole;
   if (links.back().bare) bare.all.back().op = links.back().bare;
-  const bool needed = std::ranges::any_of(inputs, &Tensor::requires_grad);
-  const auto shared_bare = std::make_shared<const Layers>(std::move(bare));
+  auto op = op_in_rounds(std::move(bare), true);
+  if (std::ranges::any_of(inputs, &Tensor::requires_grad)) {
+    op = op_in_rounds(std::move(whole), true, std::move(op));
+  }
   std::optional<LayerScope> scope;
   if (!last.empty()) scope.emplace(context, last);
-  if (!needed) return apply(context, chain_op(shared_bare, nullptr), std::move(inputs)).front();
-  const auto shared = std::make_shared<const Layers>(std::move(whole));
-  return apply(context, chain_op(shared, shared_bare), std::move(inputs)).front();
+  return apply(context, std::move(op), std::move(inputs)).front();
 }
 
 }  // namespace
@@ -352,7 +294,7 @@ Tensor chain(Context& context, std::string_view name, Tensor x, std::vector<Link
   for (Link& link : links) {
     if (several && !link.operands.empty()) {
       const auto in_rounds = [&](std::shared_ptr<const Op>& op) {
-        op = op_in_rounds(op, x.spec(), specs_of(link.operands), round);
+        op = op_in_rounds({x.spec(), {{op, {op}, "", specs_of(link.operands)}}, round}, false);
       };
       in_rounds(link.op);
       if (!link.parts.empty()) in_rounds(link.parts.front());

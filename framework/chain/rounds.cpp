@@ -18,12 +18,6 @@ std::size_t bytes_of_image(const Value& value) {
   return value.of_images ? value.spec.bytes() / static_cast<std::size_t>(value.spec.shape[0]) : 0;
 }
 
-std::vector<TensorSpec> specs(const RoundProgram& program, const std::vector<std::size_t>& values) {
-  std::vector<TensorSpec> result;
-  for (const std::size_t value : values) result.push_back(program.values[value].spec);
-  return result;
-}
-
 // A program with its kernels, and where its values lie in the workspace.
 class Round {
  public:
@@ -34,12 +28,12 @@ class Round {
     place();
   }
 
-  const OpRounds& rounds() const { return rounds_; }
+  const std::shared_ptr<OpRounds>& rounds() const { return rounds_; }
   const std::vector<RoundProgram::Call>& calls() const { return program_.calls; }
   const Kernel& kernel(std::size_t call) const { return *calls_[call].kernel; }
   std::size_t bytes() const {
     std::uint64_t end = 0;
-    for (const OpRounds::Slice& slice : rounds_.slices) {
+    for (const OpRounds::Slice& slice : rounds_->slices) {
       end = std::max(end, slice.offset + slice.bytes);
     }
     return end;
@@ -83,14 +77,14 @@ class Round {
   }
 
   std::size_t new_slice(std::size_t bytes) {
-    rounds_.slices.push_back({.bytes = align_up(bytes, kAlignmentBytes)});
-    return rounds_.slices.size() - 1;
+    rounds_->slices.push_back({.bytes = align_up(bytes, kAlignmentBytes)});
+    return rounds_->slices.size() - 1;
   }
 
   void add_call(Compute& compute, std::size_t number, bool adds) {
     const RoundProgram::Call& call = program_.calls[number];
-    Call made{call.op->kernel(compute, specs(program_, call.inputs))};
-    OpRounds::Call& record = rounds_.calls.emplace_back();
+    Call made{call.op->kernel(compute, program_.specs(call.inputs))};
+    OpRounds::Call& record = rounds_->calls.emplace_back();
     record.name = call.op->name();
     record.layer = call.layer;
     for (const std::size_t value : call.inputs) {
@@ -139,32 +133,32 @@ class Round {
     struct Life {
       std::size_t first = kNone, last = 0;
     };
-    std::vector<Life> lives(rounds_.slices.size());
-    for (std::size_t call = 0; call < rounds_.calls.size(); ++call) {
-      for (const std::size_t slice : rounds_.calls[call].slices) {
+    std::vector<Life> lives(rounds_->slices.size());
+    for (std::size_t call = 0; call < rounds_->calls.size(); ++call) {
+      for (const std::size_t slice : rounds_->calls[call].slices) {
         lives[slice] = {std::min(lives[slice].first, call), call};
       }
     }
     std::vector<std::size_t> order(lives.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater(),
-                             [&](std::size_t slice) { return rounds_.slices[slice].bytes; });
+                             [&](std::size_t slice) { return rounds_->slices[slice].bytes; });
     std::multimap<std::uint64_t, std::size_t> placed;  // by offset
     for (const std::size_t slice : order) {
-      std::uint64_t& offset = rounds_.slices[slice].offset;
+      std::uint64_t& offset = rounds_->slices[slice].offset;
       for (const auto& [begin, other] : placed) {
         const bool meet =
             lives[slice].first <= lives[other].last && lives[other].first <= lives[slice].last;
         if (!meet) continue;
-        if (offset + rounds_.slices[slice].bytes <= begin) break;
-        offset = std::max(offset, begin + rounds_.slices[other].bytes);
+        if (offset + rounds_->slices[slice].bytes <= begin) break;
+        offset = std::max(offset, begin + rounds_->slices[other].bytes);
       }
       placed.emplace(offset, slice);
     }
   }
 
   std::byte* in_workspace(const KernelArguments& arguments, std::size_t slice) const {
-    return arguments.workspace + rounds_.slices[slice].offset;
+    return arguments.workspace + rounds_->slices[slice].offset;
   }
 
   // An address that a kernel writes is the op's output, or in the workspace.
@@ -198,7 +192,7 @@ class Round {
   std::vector<std::size_t> last_;      // by value: the last call that reads it
   std::vector<std::size_t> slice_of_;  // by value
   std::vector<Call> calls_;
-  OpRounds rounds_;
+  std::shared_ptr<OpRounds> rounds_ = std::make_shared<OpRounds>();
 };
 
 // Kernels of a round are chosen as those of the whole batch.
@@ -247,8 +241,9 @@ class RoundsKernel final : public Kernel {
         whole_.bytes() - own + align_up(use->smaller_workspace_bytes, kAlignmentBytes);
     return use;
   }
-  const OpRounds* rounds() const override {
-    return whole_.calls().size() > 1 ? &whole_.rounds() : nullptr;
+  std::shared_ptr<const OpRounds> rounds() const override {
+    if (whole_.calls().size() == 1) return nullptr;
+    return workspace_bytes() > whole_.bytes() ? rest_->rounds() : whole_.rounds();
   }
 
   void run(const KernelArguments& arguments) override {
@@ -295,7 +290,11 @@ class RoundsOp final : public Op {
     return outputs;
   }
   std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
-    return declared_.recomputations ? declared_.recomputations() : Op::recomputations(inputs);
+    if (!declared_.bare) return Op::recomputations(inputs);
+    Recomputation how = Recomputation::from_inputs(inputs.size());
+    how.op = declared_.bare;
+    how.cheap = false;
+    return {std::move(how)};
   }
   std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
     return std::make_unique<RoundsKernel>(ComputeOfBatch(compute, declared_.images), declared_);
@@ -312,6 +311,28 @@ class RoundsOp final : public Op {
 };
 
 }  // namespace
+
+std::size_t RoundProgram::add(Value value) {
+  values.push_back(std::move(value));
+  return values.size() - 1;
+}
+
+std::vector<std::size_t> RoundProgram::call(const std::shared_ptr<const Op>& op,
+                                            const std::string& layer,
+                                            std::vector<std::size_t> inputs, Value::Kind kind) {
+  std::vector<std::size_t> outputs;
+  for (const OutputSpec& output : op->outputs(specs(inputs))) {
+    outputs.push_back(add({kind, outputs.size(), output.spec}));
+  }
+  calls.push_back({op, layer, std::move(inputs), outputs});
+  return outputs;
+}
+
+std::vector<TensorSpec> RoundProgram::specs(const std::vector<std::size_t>& of) const {
+  std::vector<TensorSpec> result;
+  for (const std::size_t value : of) result.push_back(values[value].spec);
+  return result;
+}
 
 std::shared_ptr<const Op> rounds_op(RoundsDeclaration declaration) {
   return std::make_shared<RoundsOp>(std::move(declaration));

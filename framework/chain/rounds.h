@@ -30,6 +30,13 @@ struct RoundProgram {
     std::string layer;
     std::vector<std::size_t> inputs, outputs;  // values
   };
+  // Adds a value; returns its number.
+  std::size_t add(Value value);
+  // Adds a call of `op` whose outputs are new values of `kind`; returns these.
+  std::vector<std::size_t> call(const std::shared_ptr<const Op>& op, const std::string& layer,
+                                std::vector<std::size_t> inputs, Value::Kind kind);
+  std::vector<TensorSpec> specs(const std::vector<std::size_t>& of) const;
+
   std::vector<Value> values;
   std::vector<Call> calls;
 };
@@ -44,7 +51,7 @@ struct RoundsDeclaration {
   // Returns the program of so many images; all have the same calls.
   std::function<RoundProgram(std::int64_t images)> program;
   std::function<std::vector<GradientCall>(const std::vector<bool>& needed)> gradient = {};
-  std::function<std::vector<Recomputation>()> recomputations = {};  // null: the op runs again
+  std::shared_ptr<const Op> bare = {};  // makes output 0 alone, again; null: the op does
 };
 
 // Workspace: what lives inside a round, the kernels' workspaces and, if there are several rounds,

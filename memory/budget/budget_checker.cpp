@@ -232,7 +232,8 @@ std::string fault_of_choice(const BudgetProblem& problem, const RecomputeChoice&
 
 // The workspace of an op in rounds, from its slices alone: two that live at the same time must not
 // meet, and together they end where the workspace does.
-std::string fault_of_rounds(const StepOp& op, const OpRounds& rounds) {
+std::string fault_of_rounds(const StepOp& op) {
+  const OpRounds& rounds = *op.rounds;
   std::vector<std::pair<std::size_t, std::size_t>> lives(rounds.slices.size(),
                                                          {~std::size_t{0}, 0});
   for (std::size_t call = 0; call < rounds.calls.size(); ++call) {
@@ -275,8 +276,8 @@ std::string fault_of_claims(const BudgetPoint& point, const Replay::Peak& peak, 
 
 BudgetVerdict check_budget(const BudgetProblem& problem, const BudgetPoint& point) {
   BudgetVerdict verdict{.reason = fault_of_choice(problem, point.choice, point.smaller)};
-  for (const auto& [op, rounds] : problem.rounds) {
-    if (verdict.reason.empty()) verdict.reason = fault_of_rounds(problem.graph.ops.at(op), rounds);
+  for (const StepOp& op : problem.graph.ops) {
+    if (verdict.reason.empty() && op.rounds) verdict.reason = fault_of_rounds(op);
   }
   if (!verdict.reason.empty()) return verdict;
   Replay replay(problem, point.choice, point.smaller);

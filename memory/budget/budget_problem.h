@@ -57,7 +57,6 @@ struct BudgetProblem {
   bool recomputes_each = false;       // a value may be recomputed once per reader
   bool recomputes_later = false;      // or, too, for all but the first
   std::vector<SmallerEngine> engines = {};
-  std::map<OpId, OpRounds> rounds = {};  // of ops that compute a chain in rounds
 };
 
 // How often each recompute runs. A recomputed value is freed after its last reader in forward.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -79,7 +80,24 @@ class GraphWriter {
     if (!after.empty()) write_list("after", after);
     const std::vector<std::string> pairs = pairs_of(op);
     if (!pairs.empty()) write_list("in_place", pairs);
+    if (op.rounds) write_rounds(*op.rounds);
     out_.append("}");
+  }
+
+  void write_rounds(const OpRounds& rounds) {
+    std::vector<std::string> slices;
+    for (const auto& [offset, bytes] : rounds.slices) {
+      slices.push_back(fmt::format("[{},{}]", offset, bytes));
+    }
+    out_.print(R"(,"rounds":{{"slices":[{}],"calls":[)", fmt::join(slices, ","));
+    for (const OpRounds::Call& call : rounds.calls) {
+      out_.print(R"({}{{"name":{})", &call == &rounds.calls.front() ? "" : ",",
+                 json_string(call.name));
+      if (!call.layer.empty()) out_.print(R"(,"layer":{})", json_string(call.layer));
+      write_list("slices", call.slices);
+      out_.append("}");
+    }
+    out_.append("]}");
   }
 
   template <typename Items>
@@ -291,10 +309,39 @@ class GraphReader {
     op.outputs = tensors(json, "outputs", "writes");
     op.workspace_bytes = bytes(json, "workspace", kOptional);
     op.after = indices(json, "after", "a list of ops", kOptional);
+    if (const Json* rounds = find(json, "rounds", kOptional)) op.rounds = rounds_of(*rounds);
     const Json* pairs = find(json, "in_place", kOptional);
     if (pairs == nullptr) return;
     require(pairs->is_array(), "in_place", *pairs, "a list of pairs");
     for (const Json& pair : *pairs) op.in_place.push_back(in_place_pair(pair));
+  }
+
+  std::shared_ptr<const OpRounds> rounds_of(const Json& json) const {
+    constexpr const char* kSlice = "[offset, bytes]";
+    OpRounds rounds;
+    require(json.is_object(), "rounds", json, "an object with slices and calls");
+    for (const Json& slice : list(json, "slices")) {
+      require(slice.is_array() && slice.size() == 2, "slices", slice, kSlice);
+      for (const Json& end : slice) require(is_whole(end, kMostStepBytes), "slices", end, kSlice);
+      rounds.slices.push_back({slice[0].get<std::uint64_t>(), slice[1].get<std::uint64_t>()});
+    }
+    for (const Json& call : list(json, "calls")) {
+      require(call.is_object(), "calls", call, "an object");
+      OpRounds::Call& read = rounds.calls.emplace_back();
+      read.name = text(call, "name", kRequired);
+      read.layer = text(call, "layer", kOptional);
+      for (const std::uint32_t slice : indices(call, "slices", "a list of slices", kRequired)) {
+        if (slice >= rounds.slices.size()) fail(fmt::format("rounds have no slice {}", slice));
+        read.slices.push_back(slice);
+      }
+    }
+    return std::make_shared<const OpRounds>(std::move(rounds));
+  }
+
+  const Json& list(const Json& object, const char* name) const {
+    const Json* list = find(object, name, kRequired);
+    require(list->is_array(), name, *list, "a list");
+    return *list;
   }
 
   InPlacePair in_place_pair(const Json& json) const {

@@ -13,9 +13,11 @@ namespace skyline {
 // A step graph as a file holds it: JSON, format "skyline-graph", version 1, with the keys name,
 // resident_bytes, tensors and ops.
 // - tensors[k] = {bytes, keep?}
-// - ops[i] = {name, layer?, inputs, outputs, workspace?, after?, in_place?}, in program order;
-//   inputs and outputs are indices of tensors, after (ops that must run before) of ops, in_place a
-//   list of [position in inputs, position in outputs].
+// - ops[i] = {name, layer?, inputs, outputs, workspace?, after?, in_place?, rounds?}, in program
+//   order; inputs and outputs are indices of tensors, after (ops that must run before) of ops,
+//   in_place a list of [position in inputs, position in outputs];
+// - rounds = {slices, calls} of a chain in rounds: slices[k] = [offset, bytes] in the workspace,
+//   calls[i] = {name, layer?, slices}.
 // Other keys are ignored, but no object may have a key twice.
 struct GraphFile {
   std::string name;

@@ -90,11 +90,6 @@ std::vector<ByteSavings> other_savings(const RecordedStep& step) {
 DryRunFacts as_written(StepTrial trial) {
   DryRunFacts facts = last_batch(std::move(trial.facts));
   facts.step.graph = in_program_sequence(std::move(facts.step.graph), facts.program_numbers);
-  std::map<OpId, OpRounds> rounds;
-  for (auto& [op, of_op] : facts.step.rounds) {
-    rounds[facts.program_numbers[op]] = std::move(of_op);
-  }
-  facts.step.rounds = std::move(rounds);
   return facts;
 }
 
@@ -110,7 +105,6 @@ BudgetedStep::BudgetedStep(const DryRunFacts& facts, ByteSavings saved, std::vec
   problem_.graph = program_graph(facts.step.graph, freedom.in_place, resident_bytes_);
   problem_.seconds = std::move(seconds);
   problem_.recomputes_each = true;
-  problem_.rounds = facts.step.rounds;
   if (freedom.fits_engines) {
     for (const auto& [op, use] : facts.step.engines) {
       add_engine(use, {facts.program_numbers[op], false});

@@ -265,15 +265,17 @@ StepSeconds step_seconds(const std::string& profile, const ProfileKey& key) {
 
 std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedStep& whole,
                                    const std::vector<double>& whole_seconds) {
+  using Name = std::tuple<Phase, std::string, std::string>;  // and layer
   struct Sums {
     double seconds = 0, values = 0;
   };
   std::map<std::string, Sums> sums;  // by layer
-  std::map<std::tuple<Phase, std::string_view, std::string_view>, std::vector<double>> others;
+  std::map<Name, std::vector<double>> others;
   for (std::size_t k = 0; k < whole.graph.ops.size(); ++k) {
     const StepOp& op = whole.graph.ops[k];
     if (op.name == kBatchNormGradOfSum) {  // makes 8 passes over memory; apart, 3 and 7
-      others[{op.phase, kBatchNormGrad, op.layer}].push_back(7.0 / 8 * whole_seconds[k]);
+      others[{op.phase, std::string(kBatchNormGrad), op.layer}].push_back(7.0 / 8 *
+                                                                          whole_seconds[k]);
       sums[op.layer] = {3.0 / 8 * whole_seconds[k], 3};
     } else if (is_sum(op)) {
       sums[op.layer].seconds += whole_seconds[k];
@@ -282,31 +284,28 @@ std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedSte
       others[{op.phase, op.name, op.layer}].push_back(whole_seconds[k]);
     }
   }
-  // Returns the seconds of the op of that name whose number is `turn`.
-  const auto seconds_of = [&](Phase phase, std::string_view name, std::string_view layer,
-                              std::size_t turn) {
-    const auto found = others.find({phase, name, layer});
+  const auto seconds_of = [&](const Name& op, std::size_t turn) {
+    const auto& [phase, name, layer] = op;
+    const auto found = others.find(op);
     if (found != others.end() && turn < found->second.size()) return found->second[turn];
-    throw std::logic_error("savings add an op: " +
-                           op_text(phase, std::string(name), std::string(layer)));
+    throw std::logic_error("savings add an op: " + op_text(phase, name, layer));
   };
   std::vector<double> seconds;
-  std::map<std::tuple<Phase, std::string_view, std::string_view>, std::size_t> turns;
-  for (std::size_t k = 0; k < saving.graph.ops.size(); ++k) {
-    const StepOp& op = saving.graph.ops[k];
-    if (const auto chain = saving.rounds.find(static_cast<OpId>(k)); chain != saving.rounds.end()) {
-      double all = 0;
-      for (const OpRounds::Call& call : chain->second.calls) {
-        const bool forward = others.contains({Phase::kForward, call.name, call.layer});
-        all += seconds_of(forward ? Phase::kForward : op.phase, call.name, call.layer, 0);
-      }
-      seconds.push_back(all);
-    } else if (is_sum(op)) {
+  std::map<Name, std::size_t> turns;
+  for (const StepOp& op : saving.graph.ops) {
+    if (is_sum(op)) {
       const Sums& late = sums.at(op.layer);
       seconds.push_back(late.seconds / late.values * values_used(op));
+    } else if (!op.rounds) {
+      const Name name = {op.phase, op.name, op.layer};
+      seconds.push_back(seconds_of(name, turns[name]++));
     } else {
-      const std::size_t turn = turns[{op.phase, op.name, op.layer}]++;
-      seconds.push_back(seconds_of(op.phase, op.name, op.layer, turn));
+      double& of_chain = seconds.emplace_back(0);
+      for (const OpRounds::Call& call : op.rounds->calls) {
+        const Name forward = {Phase::kForward, call.name, call.layer};
+        of_chain += seconds_of(
+            others.contains(forward) ? forward : Name(op.phase, call.name, call.layer), 0);
+      }
     }
   }
   return seconds;

@@ -137,11 +137,12 @@ Json process_json(const ProcessSummary& summary) {
   return rows;
 }
 
-// Points are [bytes, share of a step that it takes longer, bound of that share].
+// Points are [bytes, share of a step that it takes longer, bound of that share, chains in rounds].
 Json budget_json(const BudgetAnswer& budget) {
   Json points = Json::array();
   for (const BudgetStep& step : budget.curve()) {
-    points.push_back({step.bytes, number(step.overhead), number(step.bound)});
+    points.push_back(
+        {step.bytes, number(step.overhead), number(step.bound), rounds_text(step.savings)});
   }
   Json json = to_json(budget);
   json["points"] = points;

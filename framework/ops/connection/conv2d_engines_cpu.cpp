@@ -162,7 +162,11 @@ bool raises_peak(const EngineChoices* choices, std::int64_t batch_size, const st
 std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
                              const Conv2dProblem& problem) {
   using Engines = CpuOptions::Engines;
-  const std::string name = fmt::format("{} {}", convolution_name(kind), problem.str());
+  Conv2dProblem of_batch = problem;  // all rounds of a batch share its choice
+  if (options.batch_size > 0) {
+    of_batch.x = {options.batch_size, problem.x[1], problem.x[2], problem.x[3]};
+  }
+  const std::string name = fmt::format("{} {}", convolution_name(kind), of_batch.str());
   if (options.choices != nullptr) {
     auto& known = options.choices->by_problem;
     if (options.engines == Engines::kMeasured && !known.contains(name)) {
@@ -172,9 +176,8 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
       return named_kernel(kind, problem, options.lanes, name, found->second.name);
     }
   }
-  const std::int64_t batch_size = options.batch_size > 0 ? options.batch_size : problem.x[0];
   const bool direct =
-      options.engines == Engines::kDirect || raises_peak(options.choices, batch_size, name);
+      options.engines == Engines::kDirect || raises_peak(options.choices, of_batch.x[0], name);
   const ConvolutionEngine engine =
       direct ? ConvolutionEngine::kDirect : engine_by_shape(kind, problem);
   if (engine == ConvolutionEngine::kDirect) {

@@ -58,6 +58,36 @@ std::string file_with(const std::string& tensors, const std::string& ops) {
          "],\"ops\":[" + ops + "]}";
 }
 
+// Rounds of a chain of two calls.
+constexpr const char* kInRounds = R"({"name":"chain","inputs":[],"outputs":[0],"workspace":9,)"
+                                  R"("rounds":{"slices":[[0,4],[4,5]],"calls":[)"
+                                  R"({"name":"a","layer":"first","slices":[0]},)"
+                                  R"({"name":"b","slices":[0,1]}]}})";
+
+TEST(GraphFile, KeepsRounds) {
+  const std::string text = written(read(file_with(R"({"bytes":1})", kInRounds)).graph);
+  EXPECT_THAT(text, HasSubstr(kInRounds));
+  const GraphFile again = read(text);
+  const OpRounds& rounds = *again.graph.ops[0].rounds;
+  EXPECT_EQ(rounds.slices[1].offset, 4u);
+  EXPECT_EQ(rounds.slices[1].bytes, 5u);
+  EXPECT_EQ(rounds.calls[0].layer, "first");
+  EXPECT_THAT(rounds.calls[1].slices, ElementsAre(0, 1));
+}
+
+TEST(GraphFile, RefusesDamagedRounds) {
+  const auto with_rounds = [](const std::string& rounds) {
+    return refusal(
+        file_with("", R"({"name":"chain","inputs":[],"outputs":[],"rounds":)" + rounds + "}"));
+  };
+  EXPECT_THAT(with_rounds("3"), HasSubstr("rounds: got 3, expected an object with slices"));
+  EXPECT_THAT(with_rounds("{}"), HasSubstr("has no slices"));
+  EXPECT_THAT(with_rounds(R"({"slices":[[1]],"calls":[]})"), HasSubstr("expected [offset, bytes]"));
+  EXPECT_THAT(with_rounds(R"({"slices":[[1,-2]],"calls":[]})"), HasSubstr("slices: got -2"));
+  EXPECT_THAT(with_rounds(R"({"slices":[],"calls":[{"name":"a","slices":[0]}]})"),
+              HasSubstr("rounds have no slice 0"));
+}
+
 TEST(GraphFile, IsReadWithEveryMember) {
   const GraphFile file = read(kFigure3);
   EXPECT_EQ(file.name, "figure 3");

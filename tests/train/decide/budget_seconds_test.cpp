@@ -67,11 +67,13 @@ TEST(ChainSeconds, AreThoseOfTheOpsThatItsCallsStandFor) {
   const StepOp other = gradient_of("relu_grad", "fc", 2);
   StepOp chain = gradient_of("chain", "c", 2);
   chain.phase = Phase::kForward;
-  RecordedStep rounds = step_of({chain, other, gradient_of("chain_grad", "c", 2)});
-  rounds.rounds[0].calls = {{.name = "conv2d", .layer = "conv1", .slices = {}}};
-  rounds.rounds[2].calls = {{.name = "conv2d", .layer = "conv1", .slices = {}},
-                            {.name = "conv2d_grad_weight", .layer = "conv1", .slices = {}}};
-  EXPECT_THAT(saving_seconds(rounds, step_of({forward, other, weight}), {1, 2, 4}),
+  StepOp gradient = gradient_of("chain_grad", "c", 2);
+  OpRounds rounds{.slices = {}, .calls = {{.name = "conv2d", .layer = "conv1", .slices = {}}}};
+  chain.rounds = std::make_shared<const OpRounds>(rounds);
+  rounds.calls.push_back({.name = "conv2d_grad_weight", .layer = "conv1", .slices = {}});
+  gradient.rounds = std::make_shared<const OpRounds>(rounds);
+  EXPECT_THAT(saving_seconds(step_of({chain, other, gradient}), step_of({forward, other, weight}),
+                             {1, 2, 4}),
               testing::ElementsAre(1, 2, 5));
 }
 

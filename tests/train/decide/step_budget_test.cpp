@@ -84,9 +84,11 @@ TEST_P(EveryModelsBudget, CostsNoMoreForMoreBytes) {
 double modelled_seconds(const DryRunFacts& step, const DryRunFacts& whole) {
   std::vector<double> seconds = foreseen_seconds(step.step, assumed_speed("cpu"));
   const std::vector<double> of_whole = foreseen_seconds(whole.step, assumed_speed("cpu"));
-  for (const auto& [op, rounds] : step.step.rounds) {
+  for (std::size_t op = 0; op < seconds.size(); ++op) {
+    const std::shared_ptr<const OpRounds>& rounds = step.step.graph.ops[op].rounds;
+    if (!rounds) continue;
     seconds[op] = 0;
-    for (const OpRounds::Call& call : rounds.calls) {
+    for (const OpRounds::Call& call : rounds->calls) {
       const auto found = std::ranges::find_if(whole.step.graph.ops, [&](const StepOp& of) {
         return of.name == call.name && of.layer == call.layer;
       });

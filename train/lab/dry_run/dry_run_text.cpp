@@ -63,11 +63,17 @@ std::string resident_text(const DryRunResult& answer) {
 
 std::string budgets_text(const DryRunResult& answer) {
   if (answer.budgets.empty()) return {};
-  Table table("memory | share | longer by | at least");
+  const bool has_rounds = std::ranges::any_of(
+      answer.budgets, [](const BudgetStep& step) { return !rounds_text(step.savings).empty(); });
+  Table table(has_rounds ? "memory | share | longer by | at least | <in rounds"
+                         : "memory | share | longer by | at least");
   const std::uint64_t most = answer.budgets.front().bytes;
   for (const BudgetStep& step : answer.budgets) {
-    table.add_row({format_bytes_up(step.bytes), percent_of(step.bytes, most, 1),
-                   percent(step.overhead), percent(step.bound)});
+    std::vector<std::string> row = {format_bytes_up(step.bytes), percent_of(step.bytes, most, 1),
+                                    percent(step.overhead), percent(step.bound)};
+    const std::string rounds = rounds_text(step.savings);
+    if (has_rounds) row.push_back(rounds.empty() ? "none" : rounds);
+    table.add_row(std::move(row));
   }
   std::string text = table.str() + "seconds " + answer.question.seconds.source + "\n\n";
   if (answer.divided.empty()) return text;

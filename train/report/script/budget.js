@@ -47,10 +47,11 @@ class BudgetChart extends CursorChart {
     return this.points[point][0];
   }
   tooltipAt(point) {
-    const [bytes, longer, bound] = this.points[point];
+    const [bytes, longer, bound, rounds] = this.points[point];
     return tooltipContent(null, formatBytes(bytes), [
       ['takes longer by', formatPercent(longer)],
       ['at least', formatPercent(bound)],
+      ...(rounds ? [['in rounds', rounds]] : []),
     ]);
   }
 }
@@ -63,11 +64,12 @@ function budgetReading({
   bound,
   recomputed,
   could_recompute,
+  rounds,
   seconds_from
 }) {
-  if (recomputed === 0) return `The step fits ${formatBytes(budget)} as it is.`;
+  if (recomputed === 0 && !rounds) return `The step fits ${formatBytes(budget)} as it is.`;
   return `With ${formatBytes(budget)}, marked by the dotted line, this step recomputes ` +
-      `${formatCount(recomputed)} of ${formatCount(could_recompute)} values. It takes ` +
+      `${formatCount(recomputed)} of ${formatCount(could_recompute)} values${rounds ? ` and runs ${rounds} in rounds` : ''}. It takes ` +
       `${formatBytes(reserved)} instead of ${formatBytes(reserved_without)} and ${formatPercent(overhead)} ` +
       `more time, of which ${formatPercent(bound)} cannot be avoided. Seconds ${seconds_from}.`;
 }
