@@ -252,8 +252,7 @@ TEST(SmallerBatches, AreNamedWhereNoStepFits) {
   const std::string fits = refusal(small.budget, 860 * kMib);
   EXPECT_THAT(fits, testing::HasSubstr("are missing, whatever is recomputed"));
   EXPECT_THAT(fits, testing::HasSubstr("--batch-size 32 --micro-batches 2 fits in 859."));
-  EXPECT_THAT(refusal(small.budget, 750 * kMib),
-              testing::HasSubstr(". No smaller batches fit"));
+  EXPECT_THAT(refusal(small.budget, 750 * kMib), testing::HasSubstr(". No smaller batches fit"));
 }
 
 // A step that is told to fit does: the same program with these options.
