@@ -106,8 +106,8 @@ class WinogradConvolution final : public Kernel {
     rounds_ = layout.bytes();
     WorkspaceLayout share_layout;
     share_layout.add_floats(kPositions * (image_position_ + result_position_));
-    if (may_overwrite()) {
-      above_ = share_layout.add_floats(before_.height * row_floats());
+    const bool ends_inside = y_[0] % shares_ != 0;  // of images
+    if (may_overwrite() && ends_inside) {
       below_ = share_layout.add_floats(rows_below() * row_floats());
     }
     share_bytes_ = share_layout.bytes();
@@ -199,7 +199,8 @@ class WinogradConvolution final : public Kernel {
   // A tile also reads pixels of its neighbours: those above, which are written before it, and those
   // below. So shares and rounds are whole rows of tiles, one below the other, and a round has read
   // all of its tiles before it writes the first. What it reads of the row above is kept from the
-  // round before; at the edges of a share, it is kept before any share begins.
+  // round before: where tiles are, once they are multiplied, then where results are. At the edges
+  // of a share, it is kept before any share begins; only for pixels below there is no such place.
 
   // Gradients of inputs could do the same, but no step's peak falls by it: where the gradient of
   // the weight runs, two values of the size are alive, too. Plans would only be harder to place.
@@ -211,6 +212,9 @@ class WinogradConvolution final : public Kernel {
   std::byte* workspace_of(const KernelArguments& arguments, Index share) const {
     return arguments.workspace + rounds_ + static_cast<std::size_t>(share) * share_bytes_;
   }
+  float* results_of(std::byte* workspace) const {
+    return reinterpret_cast<float*>(workspace) + kPositions * image_position_;
+  }
   // The rows of tiles of a share.
   RowRange rows_of(Index share) const {
     const Index rows = y_[0] * tiles_.rows, begin = share * rows / shares_;
@@ -221,11 +225,11 @@ class WinogradConvolution final : public Kernel {
   // Copies `count` rows of pixels that begin `offset` rows after the row of tiles begins, as far as
   // the image has them.
   void keep_rows(const KernelArguments& arguments, Index row, Index offset, Index count,
-                 std::byte* to) const {
+                 float* to) const {
     const Index first = row % tiles_.rows * code_.outputs + offset;
     const Index pixel_row = row / tiles_.rows * x_[2] + first;
     std::copy_n(arguments.input<float>(0) + pixel_row * row_floats(),
-                std::min(count, x_[2] - first) * row_floats(), reinterpret_cast<float*>(to));
+                std::min(count, x_[2] - first) * row_floats(), to);
   }
 
   void keep_edges(const KernelArguments& arguments, Index share) const {
@@ -234,28 +238,31 @@ class WinogradConvolution final : public Kernel {
     std::byte* const workspace = workspace_of(arguments, share);
     const Index end = rows.first + rows.count;
     if (!begins_image(rows.first)) {
-      keep_rows(arguments, rows.first, -before_.height, before_.height, workspace + above_);
+      keep_rows(arguments, rows.first, -before_.height, before_.height, results_of(workspace));
     }
-    if (!begins_image(end)) keep_rows(arguments, end, 0, rows_below(), workspace + below_);
+    if (!begins_image(end)) {
+      keep_rows(arguments, end, 0, rows_below(), reinterpret_cast<float*>(workspace + below_));
+    }
   }
 
   void run_over_input(const KernelArguments& arguments, Index share, const RowRange& outputs,
                       std::byte* workspace) const {
     const RowRange rows = rows_of(share);
     const Index end = rows.first + rows.count, most = round_ / tiles_.columns;
-    Kept kept{.above = reinterpret_cast<const float*>(workspace + above_),
+    auto* const tiles = reinterpret_cast<float*>(workspace);
+    Kept kept{.above = results_of(workspace),
               .below = reinterpret_cast<const float*>(workspace + below_)};
     for (Index row = rows.first; row < end; row += most) {
       const Index next = std::min(row + most, end);
       kept.below_row = next == end && !begins_image(end) ? end - 1 : -1;
       kept.above_row = begins_image(row) ? -1 : row;
+      const bool keeps = next < end && !begins_image(next);
       const auto keep = [&] {
-        if (next < end && !begins_image(next)) {
-          keep_rows(arguments, next, -before_.height, before_.height, workspace + above_);
-        }
+        if (keeps) keep_rows(arguments, next, -before_.height, before_.height, tiles);
       };
       run_round(arguments, {row * tiles_.columns, (next - row) * tiles_.columns}, outputs,
                 workspace, kept, keep);
+      if (keeps) std::copy_n(tiles, before_.height * row_floats(), results_of(workspace));
     }
   }
 
@@ -284,7 +291,7 @@ class WinogradConvolution final : public Kernel {
     if (row == kept.below_row) read(kept.below, kSide - rows_below(), rows_below());
   }
 
-  // Calls keep() between what it reads and what it writes.
+  // Calls keep() before it writes, when it needs the transformed tiles no more.
   template <typename Keep = void (*)()>
   void run_round(
       const KernelArguments& arguments, const RowRange& tiles, const RowRange& outputs,
@@ -292,7 +299,7 @@ class WinogradConvolution final : public Kernel {
     const auto* const weights = reinterpret_cast<const float*>(arguments.workspace);
     const auto* const zeros = reinterpret_cast<const float*>(arguments.workspace + zeros_);
     auto* const images = reinterpret_cast<float*>(workspace);
-    float* const results = images + kPositions * image_position_;
+    float* const results = results_of(workspace);
     const Images<const float> x{arguments.input<float>(turned_ ? 1 : 0), x_, before_};
     for (Index i = 0; i < tiles.count; ++i) {
       auto pixels = tiles_.pixels(x, tiles.first + i, kSide, 0, zeros);
@@ -303,7 +310,6 @@ class WinogradConvolution final : public Kernel {
                              .panel = code_.columns,
                              .channels = x_[1]});
     }
-    keep();
     for (Index position = 0; position < kPositions; ++position) {
       for (Index column = 0; column < outputs.count; column += code_.columns) {
         code_.multiply({.left = images + position * image_position_,
@@ -318,6 +324,7 @@ class WinogradConvolution final : public Kernel {
                         .adds = false});
       }
     }
+    keep();
     const Images<float> y{arguments.output<float>(0), y_, 0};
     const float* const bias = bias_ ? arguments.input<float>(2) + outputs.first : nullptr;
     for (Index i = 0; i < tiles.count; ++i) {
@@ -339,7 +346,7 @@ class WinogradConvolution final : public Kernel {
   // Floats from one row, or one position, to the next.
   Index image_row_, image_position_, result_row_, result_position_, weight_position_;
   std::size_t zeros_, rounds_, share_bytes_;  // offsets into the workspace, and bytes of a share
-  std::size_t above_ = 0, below_ = 0;         // offsets into a share
+  std::size_t below_ = 0;                     // offset into a share
 };
 
 // The gradient of the weight: at each position, outputs by tiles times tiles by channels. A task

@@ -23,9 +23,10 @@ std::vector<const WinogradCode*> winograd_codes(const Conv2dProblem& problem);
 // multiplications in place of 144 or 100. A round is as many tiles as leave their rows in the
 // second-level cache until they are multiplied. The workspace holds transformed weights of some
 // output channels, and for each of OpenMP's threads, or of `parts` lanes, the rows of a round; it
-// hardly grows with the batch. Results of the images' size may be written over the images if there
-// are at most 256 channels: two rows of pixels for each thread are kept for that. No bit depends on
-// how many threads or lanes there are.
+// hardly grows with the batch. No bit depends on how many threads or lanes there are.
+//
+// Results of the images' size may be written over the images if there are at most 256 channels.
+// Where threads share an image, each keeps a row or two of pixels for that.
 std::unique_ptr<Kernel> make_winograd_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
                                           const WinogradCode& code, std::size_t parts = 1);
 
