@@ -117,18 +117,23 @@ AddressSpan::AddressSpan(std::size_t bytes)
 AddressSpan::~AddressSpan() { munmap(base_, bytes_); }
 
 std::byte* AddressSpan::take(std::size_t bytes, std::size_t alignment) {
-  const auto fits_at = [&](std::byte* place) {
-    const auto behind = reinterpret_cast<std::uintptr_t>(place);
-    return base_ + (align_up(behind, alignment) - reinterpret_cast<std::uintptr_t>(base_));
+  const auto aligned = [&](std::byte* place) {
+    return place + (align_up(reinterpret_cast<std::uintptr_t>(place), alignment) -
+                    reinterpret_cast<std::uintptr_t>(place));
   };
-  std::byte* first = fits_at(base_);
-  auto next = taken_.begin();
-  for (; next != taken_.end() && next->first < first + bytes; ++next) {
-    first = std::max(first, fits_at(next->first + next->second));
+  for (std::byte* const from : {behind_last_, base_}) {
+    std::byte* first = aligned(from);
+    auto next = taken_.upper_bound(from);
+    if (next != taken_.begin()) --next;
+    for (; next != taken_.end() && next->first < first + bytes; ++next) {
+      first = std::max(first, aligned(next->first + next->second));
+    }
+    if (bytes > bytes_ || first > base_ + (bytes_ - bytes)) continue;
+    taken_.emplace_hint(next, first, bytes);
+    behind_last_ = first + bytes;
+    return first;
   }
-  if (bytes > bytes_ || first > base_ + (bytes_ - bytes)) return nullptr;
-  taken_.emplace_hint(next, first, bytes);
-  return first;
+  return nullptr;
 }
 
 void AddressSpan::give_back(std::byte* first) noexcept {

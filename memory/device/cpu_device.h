@@ -14,7 +14,7 @@ namespace skyline {
 using OpenPages = std::map<const std::byte*, std::size_t>;
 
 // Addresses that a device has reserved at once, so that two comparisons tell whose a block is.
-// Takes the lowest free ones: O(pieces taken).
+// Takes the first free ones behind those taken last: seldom more than O(log pieces taken).
 class AddressSpan {
  public:
   // Holds nothing when the system refuses.
@@ -33,6 +33,7 @@ class AddressSpan {
 
  private:
   std::byte* base_ = nullptr;
+  std::byte* behind_last_ = base_;
   std::size_t bytes_ = 0;
   std::map<std::byte*, std::size_t> taken_;
 };

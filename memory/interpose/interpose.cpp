@@ -96,7 +96,7 @@ void* request_aligned(std::size_t alignment, std::size_t bytes) {
   return nullptr;
 }
 
-// Removes this library's part of a variable, so that programs that this one starts run as ever.
+// Removes this library from the environment, so that programs that this one starts run as ever.
 void leave_environment() {
   unsetenv(skyline::kRunVariable);
   const char* const value = std::getenv("LD_PRELOAD");
@@ -123,7 +123,10 @@ __attribute__((constructor)) void begin_program() {
     const char* const text = std::getenv(skyline::kRunVariable);
     options = skyline::RunOptions::read(text == nullptr ? "" : text);
     const std::size_t threshold = options.threshold_bytes;
-    if (!options.children) leave_environment();
+    // A wrapper, such as env or a shell, may become the program: it stays the same process.
+    if (options.process != 0 && options.process != static_cast<std::uint64_t>(getpid())) {
+      return leave_environment();
+    }
     new (storage) ProgramMemory(std::move(options));
     pthread_atfork([] { memory().before_fork(); }, [] { memory().after_fork(false); },
                    [] { memory().after_fork(true); });

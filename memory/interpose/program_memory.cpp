@@ -64,10 +64,6 @@ struct ProgramMemory::Entry {
 ProgramMemory::ProgramMemory(RunOptions options, std::size_t span_bytes)
     : options_(std::move(options)), most_span_bytes_(span_bytes), process_(getpid()) {}
 
-ProgramMemory::~ProgramMemory() {
-  if (events_ != nullptr) std::fclose(events_);
-}
-
 void ProgramMemory::lock() noexcept {
   pthread_mutex_lock(&mutex_);
   inside_ = true;
@@ -80,7 +76,7 @@ void ProgramMemory::unlock() noexcept {
 
 void ProgramMemory::before_fork() noexcept {
   lock();
-  if (events_ != nullptr) std::fflush(events_);  // the child would write its copy, too
+  if (events_ != nullptr) std::fflush(events_.get());  // the child would write its copy, too
 }
 
 void ProgramMemory::after_fork(bool in_child) noexcept {
@@ -166,7 +162,8 @@ void* ProgramMemory::take(std::size_t bytes, bool leads) {
   }
   live_bytes_ += bytes;
   if (events_ != nullptr) {
-    fmt::print(events_, "{}a,{},{}\n{}", leads ? "" : "i,,\n", ids_, bytes, leads ? "" : "r,,\n");
+    fmt::print(events_.get(), "{}a,{},{}\n{}", leads ? "" : "i,,\n", ids_, bytes,
+               leads ? "" : "r,,\n");
   }
   return extent.address;
 }
@@ -187,7 +184,7 @@ void ProgramMemory::release(void* address) noexcept {
   const Live block = found->second;
   live_.erase(found);
   live_bytes_ -= block.extent.bytes;
-  if (events_ != nullptr) fmt::print(events_, "f,{},\n", block.id);
+  if (events_ != nullptr) fmt::print(events_.get(), "f,{},\n", block.id);
   allocator_->release(block.extent);
   if (warms_up()) allocator_->release_cached();
 }
@@ -218,8 +215,8 @@ void ProgramMemory::start() {
         options_.record.empty() ? options_.allocator : std::string(kWarmUpAllocator), *device_);
   }
   if (!options_.record.empty()) {
-    events_ = std::fopen(options_.record.c_str(), "we");
-    if (events_ != nullptr) fmt::print(events_, "event,id,bytes\n");
+    events_.reset(std::fopen(options_.record.c_str(), "we"));  // no program that is started has it
+    if (events_ != nullptr) fmt::print(events_.get(), "event,id,bytes\n");
   }
   span_begin_ = reinterpret_cast<std::uintptr_t>(span_->base());
   span_bytes_ = span_->bytes();
@@ -320,7 +317,7 @@ void ProgramMemory::begin_step() {
   try {
     allocator_->end_step();
     allocator_->begin_step(0);
-    if (events_ != nullptr) fmt::print(events_, "s,,\n");
+    if (events_ != nullptr) fmt::print(events_.get(), "s,,\n");
   } catch (const std::exception& error) {  // of the planner
     stop_steps(error.what());
   }
@@ -328,8 +325,8 @@ void ProgramMemory::begin_step() {
 
 void ProgramMemory::stop_steps(std::string problem) {
   steps_ = false;
-  totals_.problem = std::move(problem);
-  allocator_->abandon_step();
+  if (!problem.empty()) totals_.problem = std::move(problem);
+  if (allocator_ != nullptr) allocator_->abandon_step();
 }
 
 // --- what is reported ---
@@ -359,12 +356,7 @@ void ProgramMemory::measure() {
   server_ = server;
 }
 
-RunReport ProgramMemory::report() {
-  const Entry entry(*this);
-  return make_report();
-}
-
-RunReport ProgramMemory::make_report() const {
+RunReport ProgramMemory::report() const {
   RunReport report = totals_;
   report.command = program_invocation_short_name;
   report.requests = requests_;
@@ -402,7 +394,7 @@ void ProgramMemory::finish() noexcept {
 }
 
 void ProgramMemory::write_files() const {
-  if (events_ != nullptr) std::fflush(events_);
+  if (events_ != nullptr) std::fflush(events_.get());
   if (session_ != nullptr && !options_.write_trace.empty()) {
     std::ofstream file(options_.write_trace);
     file << "id,lower,upper,size\n";
@@ -412,9 +404,7 @@ void ProgramMemory::write_files() const {
     }
   }
   if (options_.report.empty()) return;
-  const std::string suffix = options_.children ? fmt::format(".{}", process_) : std::string();
-  const RunReport report = make_report();
-  std::ofstream(options_.report + suffix) << report.json() << report.text();
+  std::ofstream(options_.report) << report().json() << report().text();
 }
 
 }  // namespace skyline

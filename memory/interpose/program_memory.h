@@ -44,7 +44,6 @@ class ProgramMemory {
   // Takes at most so many addresses, an eighth of those of a process: they are free.
   static constexpr std::size_t kSpanBytes = std::size_t{1} << 44;
   explicit ProgramMemory(RunOptions options, std::size_t span_bytes = kSpanBytes);
-  ~ProgramMemory();
   ProgramMemory(const ProgramMemory&) = delete;
   ProgramMemory& operator=(const ProgramMemory&) = delete;
 
@@ -78,8 +77,8 @@ class ProgramMemory {
 
   // At the program's end: writes the files, serves nothing more, and keeps all blocks.
   void finish() noexcept;
-  // What was done so far.
-  RunReport report();
+  // Returns what was done so far; while no other thread calls.
+  RunReport report() const;
 
  private:
   enum class State : std::uint8_t { kWatching, kServing, kClosed };
@@ -109,7 +108,6 @@ class ProgramMemory {
   void stop_steps(std::string problem);
   bool warms_up() const;
   void measure();
-  RunReport make_report() const;
   void write_files() const;
 
   static constinit thread_local bool inside_;
@@ -132,7 +130,7 @@ class ProgramMemory {
   Session* session_ = nullptr;  // the allocator, if it is `planned`
   std::unordered_map<const void*, Live> live_;
   std::uint64_t live_bytes_ = 0, ids_ = 0;
-  std::FILE* events_ = nullptr;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> events_{nullptr, std::fclose};
 
   PeriodFinder finder_;
   bool marked_ = false, found_ = false;  // by the program; by the finder

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <concepts>
 #include <functional>
-#include <stdexcept>
 
 namespace skyline {
 namespace {
@@ -15,22 +14,17 @@ struct Setting {
   std::function<void(std::string_view)> set;
 };
 
-Setting setting(std::string_view name, std::string& value) {
-  return {name, [&value] { return value; }, [&value](std::string_view text) { value = text; }};
-}
-
-template <typename Number>
-Setting setting(std::string_view name, Number& value) {
-  return {name, [&value] { return fmt::to_string(static_cast<std::uint64_t>(value)); },
-          [name, &value](std::string_view text) {
-            std::uint64_t number = 0;
-            const char* const end = text.data() + text.size();
-            if (std::from_chars(text.data(), end, number).ptr != end) {
-              throw std::invalid_argument(
-                  fmt::format("[{}] got {}={}, expected a whole number", kRunVariable, name, text));
-            }
-            value = static_cast<Number>(number);
-          }};
+template <typename T>  // std::string, std::filesystem::path or a number
+Setting setting(std::string_view name, T& value) {
+  if constexpr (std::unsigned_integral<T>) {
+    return {name, [&value] { return fmt::to_string(static_cast<std::uint64_t>(value)); },
+            [&value](std::string_view text) {
+              value = static_cast<T>(std::stoull(std::string(text)));
+            }};
+  } else {
+    return {name, [&value] { return std::string(value); },
+            [&value](std::string_view text) { value = text; }};
+  }
 }
 
 std::vector<Setting> settings(RunOptions& options) {
@@ -38,7 +32,7 @@ std::vector<Setting> settings(RunOptions& options) {
           setting("allocator", options.allocator),
           setting("before", options.before),
           setting("period", options.period),
-          setting("children", options.children),
+          setting("process", options.process),
           setting("record", options.record),
           setting("plan", options.plan),
           setting("write_trace", options.write_trace),

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,14 +19,14 @@ inline constexpr const char* kRunVariable = "SKYLINE_RUN";
 struct RunOptions {
   std::size_t threshold_bytes = std::size_t{64} << 10;  // smaller requests are not ours
   std::string allocator = "planned";
-  std::uint64_t before = 0;  // steps that are left to the C library
-  bool period = true;        // finds steps that are not marked
-  bool children = false;     // programs that the command starts get the library, too
+  std::uint64_t before = 0;   // steps that are left to the C library
+  bool period = true;         // finds steps that are not marked
+  std::uint64_t process = 0;  // whose memory is served, whatever it executes; 0: everybody's
   // Files; empty: none.
-  std::string record;       // all requests, as memory/formats/csv/event_csv.h describes it
-  std::string plan;         // read: the step of an earlier run
-  std::string write_trace;  // the planned step, for `plan`
-  std::string report;       // a line of JSON, then text for people
+  std::filesystem::path record;  // all requests, as memory/formats/csv/event_csv.h describes it
+  std::filesystem::path plan;    // read: the step of an earlier run
+  std::filesystem::path write_trace;  // the planned step, for `plan`
+  std::filesystem::path report;       // a line of JSON, then text for people
 
   // True when there is no need to wait for steps.
   bool at_once() const { return allocator != "planned" || !record.empty() || !plan.empty(); }

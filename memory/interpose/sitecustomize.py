@@ -7,22 +7,17 @@ import ctypes
 import functools
 import importlib.machinery
 import importlib.util
+import itertools
 import os
 import sys
-import threading
+import weakref
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WATCHED = "torch.optim.optimizer"
 
 
-def leave_environment():
-    """Takes this folder off the variable, so that programs started by this one do not see it."""
-    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    rest = [folder for folder in folders if folder and os.path.abspath(folder) != HERE]
-    if rest:
-        os.environ["PYTHONPATH"] = os.pathsep.join(rest)
-    else:
-        os.environ.pop("PYTHONPATH", None)
+def without_here(folders):
+    return [folder for folder in folders if os.path.abspath(folder or ".") != HERE]
 
 
 def run_users_own():
@@ -36,8 +31,7 @@ def run_users_own():
 def mark_steps(optimizers, library):
     """`optimizers` is the module torch.optim.optimizer. Each optimizer is a kind of steps, numbered by
     their first steps."""
-    make = optimizers.Optimizer.__init__
-    lock, kinds = threading.Lock(), [0]
+    make, kinds, numbers = optimizers.Optimizer.__init__, weakref.WeakKeyDictionary(), itertools.count()
 
     @functools.wraps(make)
     def begin_and_make(self, *arguments, **named):
@@ -45,12 +39,9 @@ def mark_steps(optimizers, library):
         make(self, *arguments, **named)
 
     def step(optimizer, arguments, named):
-        with lock:
-            kind = optimizer.__dict__.get("_skyline_kind")
-            if kind is None:
-                kind = optimizer.__dict__["_skyline_kind"] = kinds[0]
-                kinds[0] += 1
-        library.skyline_step_of(kind)
+        if optimizer not in kinds:
+            kinds[optimizer] = next(numbers)
+        library.skyline_step_of(kinds[optimizer])
 
     optimizers.Optimizer.__init__ = begin_and_make
     optimizers.register_optimizer_step_post_hook(step)
@@ -80,9 +71,11 @@ class StepFinder:
 
 
 def begin():
-    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != HERE]
-    if "SKYLINE_RUN" not in os.environ:  # programs that this one starts are to run as ever
-        leave_environment()
+    sys.path[:] = without_here(sys.path)
+    if "process=0" not in os.environ.get("SKYLINE_RUN", ""):  # programs that this one starts
+        rest = without_here(os.environ.pop("PYTHONPATH", "").split(os.pathsep))
+        if any(rest):
+            os.environ["PYTHONPATH"] = os.pathsep.join(rest)
     library = ctypes.CDLL(None)
     if hasattr(library, "skyline_step_of"):
         sys.meta_path.insert(0, StepFinder(library))

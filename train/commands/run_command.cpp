@@ -22,8 +22,7 @@ namespace {
 
 struct RunArguments {
   RunOptions options;
-  std::filesystem::path record, plan, write_trace;
-  bool no_period = false;
+  bool no_period = false, children = false;
   std::vector<std::string> command;
 };
 
@@ -46,10 +45,11 @@ void put_first(const char* variable, const std::filesystem::path& path) {
 }
 
 // Becomes the command, which ends with this program.
-[[noreturn]] void become(const RunArguments& arguments, const RunOptions& options, pid_t parent) {
+[[noreturn]] void become(const RunArguments& arguments, RunOptions options, pid_t parent) {
   const std::filesystem::path library = library_file(SKYLINE_RUN_LIBRARY);
   put_first("LD_PRELOAD", library);
   put_first("PYTHONPATH", library.parent_path() / "skyline_run_hooks");
+  if (!arguments.children) options.process = static_cast<std::uint64_t>(getpid());
   setenv(kRunVariable, options.text().c_str(), 1);
   std::signal(SIGXFSZ, SIG_DFL);  // main() ignores it
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -80,30 +80,28 @@ CommandResult run(const RunArguments& arguments, Console& console) {
     throw UsageError("a build with sanitizers has no library that can be preloaded");
   }
   RunOptions options = arguments.options;
-  for (const auto& [file, text] :
-       {std::pair(arguments.record, &options.record), std::pair(arguments.plan, &options.plan),
-        std::pair(arguments.write_trace, &options.write_trace)}) {
-    if (!file.empty()) *text = std::filesystem::absolute(file).string();
+  for (std::filesystem::path* file : {&options.record, &options.plan, &options.write_trace}) {
+    if (!file->empty()) *file = std::filesystem::absolute(*file);
+    require_folder_of(*file);
   }
-  require_folder_of(options.record);
-  require_folder_of(options.write_trace);
   if (!options.plan.empty() && !std::filesystem::exists(options.plan)) {
-    throw UsageError(fmt::format("--plan: no file '{}'", options.plan));
+    throw UsageError(fmt::format("--plan: no file '{}'", options.plan.string()));
   }
   options.period = !arguments.no_period;
-  options.report = std::filesystem::temp_directory_path() / "skyline_run_XXXXXX";
-  if (const int opened = mkstemp(options.report.data()); opened >= 0) close(opened);
+  std::string report_file = std::filesystem::temp_directory_path() / "skyline_run_XXXXXX";
+  if (const int opened = mkstemp(report_file.data()); opened >= 0) close(opened);
+  if (!arguments.children) options.report = report_file;
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) become(arguments, options, parent);
   const int code = wait_for(child);
-  std::ifstream file(options.report);
+  std::ifstream file(report_file);
   std::string json;
   std::getline(file, json);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::filesystem::remove(options.report);
-  console.say(text.empty() ? "the program ended without a report"
-                           : text.substr(0, text.size() - 1));
+  std::filesystem::remove(report_file);
+  if (!text.empty()) console.say(text.substr(0, text.size() - 1));
+  if (text.empty() && !arguments.children) console.say("the program ended without a report");
   return {.json = json.empty() ? "{}" : json, .text = "", .exit_code = code};
 }
 
@@ -128,15 +126,15 @@ CommandRun declare_run(OptionList& list) {
            "Steps that the C library serves first, to compare");
   list.add("--no-period", flag(arguments->no_period),
            "Look for no steps; only those that are marked count");
-  list.add("--children", flag(options.children),
+  list.add("--children", flag(arguments->children),
            "Serve the programs that the command starts, too; without a report");
-  list.add("--record", path(arguments->record, "FILE"),
+  list.add("--record", path(options.record, "FILE"),
            "Plan nothing; write all large requests into this CSV for `skyline replay`")
       .excludes("--plan")
       .excludes("--write-trace");
-  list.add("--write-trace", path(arguments->write_trace, "FILE"),
+  list.add("--write-trace", path(options.write_trace, "FILE"),
            "Write the planned step into this CSV for --plan, `skyline plan` and `skyline replay`");
-  list.add("--plan", path(arguments->plan, "FILE"),
+  list.add("--plan", path(options.plan, "FILE"),
            "Serve steps from the first one on by the plan of this trace of an earlier run");
   list.prints(program_keys);
   return [&list, arguments](Console& console) {

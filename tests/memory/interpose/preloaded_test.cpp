@@ -39,11 +39,11 @@ Ran run(const std::string& command) {
   return ran;
 }
 
-// Options as lines; `behind`: a library that is preloaded behind ours.
+// Options as lines, in which $$ is the process; `behind`: a library that is preloaded behind ours.
 std::string under(const std::string& options, const std::string& command,
                   const std::string& behind = "") {
-  return "env SKYLINE_RUN='" + options + "' LD_PRELOAD='" SKYLINE_RUN_LIBRARY " " + behind + "' " +
-         command;
+  return "exec env SKYLINE_RUN=\"" + options + "\" LD_PRELOAD='" SKYLINE_RUN_LIBRARY " " + behind +
+         "' " + command;
 }
 
 // Every allocator, and what each threshold sends to it.
@@ -117,8 +117,18 @@ TEST(Preloaded, LeavesOtherAllocatorsBehindIt) {
 
 TEST(Preloaded, StaysOutOfProgramsThatTheProgramStarts) {
   const std::string shown = "bash -c 'env; true'";
-  EXPECT_THAT(run(under("", shown)).output, testing::Not(HasSubstr("skyline_run")));
-  EXPECT_THAT(run(under("children=1", shown)).output, HasSubstr("libskyline_run.so"));
+  EXPECT_THAT(run(under("process=$$", shown)).output, testing::Not(HasSubstr("skyline_run")));
+  EXPECT_THAT(run(under("process=0", shown)).output, HasSubstr("libskyline_run.so"));
+}
+
+TEST(Preloaded, FollowsAProcessThatBecomesAnotherProgram) {
+  const std::string file = testing::TempDir() + "skyline_wrapped";
+  std::filesystem::remove(file);
+  run(under("process=$$\nreport=" + file, "bash -c 'sleep 0; exec env A=1 ls'"));
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, HasSubstr("{\"command\":\"ls\","));
+  std::filesystem::remove(file);
 }
 
 TEST(Preloaded, RefusesWhatTheMachineRefuses) {

@@ -246,21 +246,23 @@ void expect_sound(std::uint64_t seed, const std::string& allocator) {
   SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << allocator);
   ProgramMemory memory({.threshold_bytes = kThreshold, .allocator = allocator}, kSpan);
   Heap heap{memory};
-  RandomThreads program(heap, seed, kThreshold);
+  RandomThreads<Heap> program(heap, seed, kThreshold);
   if (seed % 2 == 0) memory.begin();
   EXPECT_NO_THROW(program.run(12, seed % 4));
   EXPECT_EQ(memory.report().problem, "");
 }
 
 TEST(RandomThreadPrograms, NeverLoseAByte) {
-  for (const std::uint64_t seed : seeds(cases(300, 10000))) {
+  const std::uint64_t end = first_seed() + effort(cases(300, 10000));
+  for (std::uint64_t seed = first_seed(); seed < end; ++seed) {
     if (testing::Test::HasFailure()) return;
     expect_sound(seed, "planned");
   }
 }
 
 TEST(RandomThreadPrograms, NeverLoseAByteUnderOtherAllocators) {
-  for (const std::uint64_t seed : seeds(40)) {
+  const std::uint64_t end = first_seed() + effort(40);
+  for (std::uint64_t seed = first_seed(); seed < end; ++seed) {
     if (testing::Test::HasFailure()) return;
     for (const char* allocator : {"best-fit-pool", "caching", "bfc", "stitched", "exact-pool"}) {
       expect_sound(seed, allocator);

@@ -257,7 +257,7 @@ TEST_F(JsonHelp, HasTheKeysOfComparisons) {
 
 TEST_F(JsonHelp, HasTheKeysOfOtherPrograms) {
   use("run");
-  run({"--", "true"});
+  run({"--json", "--", "true"});
   expect_the_same_keys();
 }
 
