@@ -270,8 +270,8 @@ void Context::record(const Call& call, const Kernel& kernel, std::span<const Ten
             .layer = layer,
             .phase = call.phase,
             .workspace_bytes = workspace_bytes(call.op, kernel),
-             .in_place = call.in_place,
-             .rounds = kernel.rounds()};
+            .in_place = call.in_place,
+            .rounds = kernel.rounds()};
   for (const Tensor& input : inputs) op.inputs.push_back(recorder_.value_of(input));
   for (std::size_t j = 0; j < outputs.size(); ++j) {
     op.outputs.push_back(call.has_destination(j)

@@ -173,6 +173,12 @@ class Run:
         for tensor in inputs:
             self._count(tensor)
 
+    def close(self):
+        """Lets go of all tensors, once another step begins; not if its backward is still to come."""
+        if self.is_over:
+            for table in (self._known, self._recipes, self._alive):
+                table.clear()
+
     def begins_again(self):
         """Whether the trace ran the module once more at this place of its step."""
         if self.follows and not self.is_over and self._begun < len(self._plan.begins):

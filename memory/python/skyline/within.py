@@ -114,7 +114,7 @@ class Within:
         self._mode.__exit__(*error)
         self._hooks.__exit__(*error)
         self._begin_hook.remove()
-        self._taken, self._run = self.taken or 0, None
+        self._forget_run()
 
     def _accumulated(self):
         return [name for name, p in self._module.named_parameters() if p.grad is not None]
@@ -130,7 +130,8 @@ class Within:
             return
         if self._run and self._run.begins_again():
             return
-        self._taken, inputs = self.taken or 0, tensors_in((args, kwargs))
+        self._forget_run()
+        inputs = tensors_in((args, kwargs))
         key = self._key(inputs, self._accumulated())
         plans = self._plans.setdefault(key, [])
         if not plans:
@@ -146,8 +147,13 @@ class Within:
         self._run = Run(self, plan, [*module.parameters(), *module.buffers(), *(
             p.grad for p in module.parameters() if p.grad is not None)], inputs)
 
-    def _planned_anew(self, inputs):
+    def _forget_run(self):
+        if self._run:
+            self._taken = max(self._taken, self._run.most)
+            self._run.close()
         self._run = None
+
+    def _planned_anew(self, inputs):
         try:
             self._plan(inputs, self._accumulated())
         except ValueError as error:

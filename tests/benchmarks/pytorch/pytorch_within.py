@@ -135,7 +135,7 @@ def main():
     print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads: {given.batch} x "
           f"{given.words}, {mib(full.context.all_kept)} a step, of which activations "
           f"{mib(full.context.activations)}; {plain:.3f} s (foreseen "
-          f"{full.context.step_seconds:.3f} s); with hooks {100 * (hooked / plain - 1):+.1f} %")
+          f"{full.context.step_seconds:.3f} s); with hooks {100 * (hooked / plain - 1):+.1f} %", flush=True)
     print("| share | | bytes | by the profiler | seconds | longer | foreseen, at least |")
     print("|---|---|---|---|---|---|---|")
     for share in map(float, given.shares.split(",")):

@@ -4,10 +4,12 @@
 """
 
 import copy
+import gc
 import os
 import sys
 import unittest
 import warnings
+import weakref
 from types import SimpleNamespace
 
 try:
@@ -481,6 +483,19 @@ class Differences(unittest.TestCase):
             self.assertFalse(module._forward_pre_hooks or module._forward_hooks)
             self.assertIsNone(torch._C._autograd._top_saved_tensors_default_hooks(True))
             self.assertEqual(torch.utils._python_dispatch._get_current_dispatch_mode(), None)
+
+    def test_steps_before_are_let_go_without_a_collection(self):
+        module, context = self.planned()
+        gc.disable()
+        try:
+            with context:
+                inputs = [ROWS.clone() for _ in range(3)]
+                alive = [weakref.ref(x) for x in inputs]
+                for _ in range(3):
+                    step_of(module, (inputs.pop(),))
+            self.assertEqual([x() for x in alive], [None] * 3)
+        finally:
+            gc.enable()
 
     def test_random_numbers_stay_the_same(self):
         module = chain_of(noise)
