@@ -12,6 +12,9 @@ from .saved_tensors import Form, is_plain, statistics_of
 from .traced_step import arguments_of, storage_of, tensors_in
 
 
+HOOK_SECONDS = 15e-6  # that an op takes longer in Python, on one core of an EPYC
+
+
 class TooFewBytes(ValueError):
     pass
 
@@ -39,7 +42,7 @@ class Plan:
                               f"{self.least - bytes} are missing at {self._peak(curve[-1].sequence)}")
         self.planned, self.extra_seconds = point.peak, point.extra_seconds
         self.least_extra_seconds = min(point.bound_seconds, point.extra_seconds)
-        self.step_seconds = sum(seconds) + point.extra_seconds
+        self.step_seconds = sum(seconds) + point.extra_seconds + len(seconds) * HOOK_SECONDS
         recomputed = [-1 - item for item in point.sequence if item < 0]
         self.planned_recomputes = sum(len(self.recomputes[value].calls) for value in recomputed)
         self.noted = {id(call) for value in recomputed for call in self.recomputes[value].calls}

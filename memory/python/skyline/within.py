@@ -63,7 +63,8 @@ class Within:
     planned_recomputes   ops that the plan runs again
     step_seconds         of forward and backward within the plan, as foreseen
     extra_seconds        of these, those of recomputes
-    least_extra_seconds  no step within `planned` bytes takes fewer
+    least_extra_seconds  no step that recomputes the same kinds of values within `planned` bytes takes
+                         fewer
     seconds_from         "measured" or "modelled"
     activations          bytes that backward reads
     not_winnable         of these, those that cannot be recomputed, by op
@@ -211,6 +212,6 @@ def bound_inputs(module, args, kwargs):
 
 def refuse_compiled(module):
     for name, child in module.named_modules():
-        if isinstance(child, torch._dynamo.eval_frame.OptimizedModule) or child._compiled_call_impl:
+        if type(child).__name__ == "OptimizedModule" or child._compiled_call_impl:
             raise ValueError(f"layer {name!r}: torch.compile'd modules cannot run within a budget: "
                              "their ops are not seen; give the module as it was before")
