@@ -77,6 +77,7 @@ Rows<RunFigures> rows(const RunFigures*) {
       {"bleu", kNumber, "of text; like the next three, of the last evaluation", metric("bleu")},
       {"exact_match", kShare, "of text", metric("exact_match")},
       {"perplexity", kNumber, "of text", metric("perplexity")},
+      {"bits", kNumber, "of a stream of text: the loss in bits a word", metric("bits")},
       {"validation_loss", kNumber, "of text", metric("validation_loss")},
       {"seconds", kSeconds, "of the run", &RunFigures::seconds},
       {"words_per_second", kNumber, "of text",

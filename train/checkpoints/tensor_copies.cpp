@@ -150,7 +150,8 @@ class TurnedReader {
       order_.to_file(memory, rows_);
     }
     std::memcpy(piece.data(), &rows_[offset - begin], piece.size());
-    if (!keeps_ || offset + piece.size() == end_) rows_ = {};
+    if (!keeps_ || offset + piece.size() == end_)
+      std::vector<std::byte>().swap(rows_);  // "= {}" would keep its memory
   }
 
  private:

@@ -67,7 +67,7 @@ GptBytes derived(const GptNumbers& n) {
   return {.parameters = kBytes * facts.parameters,
           .moments = 2 * kBytes * facts.parameters,
           .embedding = kept["embedding_sum"],
-          .additions = kept["add_scaled"],
+          .additions = kept["add"],
           .layer_norm = kept["layer_norm"],
           .linear = kept["linear"],
           .attention = kept["attention"],

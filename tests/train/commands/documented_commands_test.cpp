@@ -115,6 +115,9 @@ TEST_F(DocumentedCommands, OfTheFirstRunAndOfOwnDataWork) {
     tests::write_text(folder_ / (std::string(name) + ".en"), english);
     tests::write_text(folder_ / (std::string(name) + ".fr"), french);
   }
+  std::string verse;
+  while (verse.size() < 1000) verse += "ROMEO: is the day so young?\n";
+  tests::write_text(folder_ / "input.txt", verse);
   const std::string page = read_file(source("README.md"));
   const std::size_t start = page.find("\n## A first run\n"), end = page.find("\n## The rooms\n");
   const Lines commands = commands_of(page.substr(start, end - start));

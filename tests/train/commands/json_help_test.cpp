@@ -34,6 +34,15 @@ std::map<std::string, std::string> listed_keys(const std::string& command) {
   return keys;
 }
 
+// The words that train a gpt, after `command`.
+std::vector<std::string> small_gpt(const std::string& output, const std::string& command = {}) {
+  std::vector<std::string> words = {
+      "--model", "gpt-small", "--characters", "500", "--steps",      "2", "--layers", "1",
+      "--units", "4",         "--length",     "8",   "--batch-size", "2", "--output", output};
+  if (!command.empty()) words.insert(words.begin(), command);
+  return words;
+}
+
 // The keys of what one command prints, over several runs of it.
 class JsonHelp : public testing::Test {
  protected:
@@ -208,6 +217,7 @@ TEST_F(JsonHelp, HasTheKeysOfRuns) {
        "--memory", "2MiB", "--output", path("run")});
   run({"--model", "seq2seq", "--data", "numbers", "--steps", "4", "--batch-size", "8", "--units",
        "8", "--pairs", "64", "--output", path("text")});
+  run(small_gpt(path("gpt")));
   expect_the_same_keys();
 }
 
@@ -215,8 +225,10 @@ TEST_F(JsonHelp, HasTheKeysOfEvaluations) {
   write_images();
   skyline_program({"train", "--model", "lenet", "--data", path("images"), "--steps", "2",
                    "--batch-size", "4", "--output", path("run")});
+  skyline_program(small_gpt(path("gpt"), "train"));
   use("evaluate");
   run({path("run")});
+  run({path("gpt")});
   expect_the_same_keys();
 }
 
@@ -237,6 +249,13 @@ TEST_F(JsonHelp, HasTheKeysOfTranslations) {
   use("translate");
   run({path("run"), "--input", path("in.txt"), "--reference", path("out.txt"), "--max-length",
        "3"});
+  expect_the_same_keys();
+}
+
+TEST_F(JsonHelp, HasTheKeysOfTexts) {
+  skyline_program(small_gpt(path("gpt"), "train"));
+  use("generate");
+  run({path("gpt"), "--length", "3"});
   expect_the_same_keys();
 }
 
