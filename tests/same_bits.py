@@ -68,9 +68,11 @@ SMALL = ["mlp", "lenet", "seq2seq"]  # the quick choice has all their cases
 LEAST_INSIZE = {"mlp": 28, "lenet": 28, "resnet20": 32, "mobilenet_v2": 32, "alexnet": 64,
                 "googlenet": 79, "resnet18": 32, "resnet50": 32, "inception-resnet-figure": 75,
                 "inception-resnet": 75, "vgg16": 32}
-MODELS = [*LEAST_INSIZE, "seq2seq"]
+MODELS = [*LEAST_INSIZE, "seq2seq", "gpt-small"]
+GPT = ["--layers", "2", "--units", "16", "--heads", "2", "--length", "16", "--batch-size", "4"]
 QUICK_SETS = {"resnet20": ["default", "memory", "memory-ranks", "lanes", "fused-update"],
-              "mobilenet_v2": ["default", "ranks"], "googlenet": ["default", "lanes"]}
+              "mobilenet_v2": ["default", "ranks"], "googlenet": ["default", "lanes"],
+              "gpt-small": []}
 STEPS_ON_LANES = 10  # lanes begin after seven steps
 LIMIT = 600  # seconds of a command
 
@@ -293,6 +295,8 @@ class Inputs:
         if model == "seq2seq":
             return ["--data", "numbers", "--pairs", "200", "--val-pairs", "10", "--vocab-size",
                     "200", "--units", "16", "--batch-size", "8", "--threads", "1"]
+        if model == "gpt-small":
+            return ["--data", "sums", "--characters", "2000", *GPT, "--threads", "1"]
         return ["--data", str(self.folder / "pets"), "--insize", str(LEAST_INSIZE[model]),
                 "--batch-size", "2", "--threads", "1"]
 
@@ -301,6 +305,7 @@ class Inputs:
         """Bytes from all that a step may keep down to the least, from OLD's dry run."""
         shape = (["--vocab-size", "200", "--units", "16", "--batch-size", "8", "--sentence-words",
                   "8"] if model == "seq2seq" else
+                 [*GPT, "--vocab-size", "22"] if model == "gpt-small" else
                  ["--insize", str(LEAST_INSIZE[model]), "--classes", "2", "--batch-size", "2",
                   "--channels", "3"])
         points = self.old.json(["dry-run", "--model", model, *shape, "--threads", "1", "--budgets"])
