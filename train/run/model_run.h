@@ -48,7 +48,7 @@ struct TrainingHits {
 // A network with its memory, its optimizer and the current batches: those of one training step, as
 // many as StepShares::micro_batches, or one in inference mode. Every command that runs steps
 // uses it: `train` has one, `compare` one for each allocator, and a dry run has one on a device
-// without memory. There are two kinds, images and text.
+// without memory. There are three kinds: images, translation and text.
 //
 //   std::unique_ptr<ModelRun> run = workload.on(memory, Mode::kTraining);
 //   run->seek({}, seed);
