@@ -184,21 +184,29 @@ void StepProfile::add(const std::vector<OpTime>& times) {
   }
 }
 
+// A chain in rounds may have run as its ops.
 std::vector<double> StepProfile::seconds(const RecordedStep& step) const {
+  const auto seconds_of = [&](const Op& op, std::size_t turn) {
+    const auto found = seconds_.find(op);
+    if (found != seconds_.end() && turn < found->second.size()) return found->second[turn];
+    const auto& [phase, name, layer] = op;
+    throw UsageError(fmt::format("the profile lacks {}", op_text(phase, name, layer)));
+  };
   std::vector<double> result;
   std::map<Op, std::size_t> turns;
   for (const StepOp& op : step.graph.ops) {
-    if (!runs_kernel(step.graph, op)) {
-      result.push_back(0);
+    double& seconds = result.emplace_back(0);
+    if (!runs_kernel(step.graph, op)) continue;
+    const Op key = {op.phase, op.name, op.layer};
+    if (!op.rounds || seconds_.contains(key)) {
+      seconds = seconds_of(key, turns[key]++);
       continue;
     }
-    const Op key = {op.phase, op.name, op.layer};
-    const auto found = seconds_.find(key);
-    const std::size_t turn = turns[key]++;
-    if (found == seconds_.end() || turn >= found->second.size()) {
-      throw UsageError(fmt::format("the profile lacks {}", op_text(op.phase, op.name, op.layer)));
+    for (const OpRounds::Call& call : op.rounds->calls) {
+      const Op forward = {Phase::kForward, call.name, call.layer};
+      seconds +=
+          seconds_of(seconds_.contains(forward) ? forward : Op(op.phase, call.name, call.layer), 0);
     }
-    result.push_back(found->second[turn]);
   }
   return result;
 }

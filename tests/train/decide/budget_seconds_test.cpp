@@ -72,9 +72,15 @@ TEST(ChainSeconds, AreThoseOfTheOpsThatItsCallsStandFor) {
   chain.rounds = std::make_shared<const OpRounds>(rounds);
   rounds.calls.push_back({.name = "conv2d_grad_weight", .layer = "conv1", .slices = {}});
   gradient.rounds = std::make_shared<const OpRounds>(rounds);
-  EXPECT_THAT(saving_seconds(step_of({chain, other, gradient}), step_of({forward, other, weight}),
-                             {1, 2, 4}),
+  RecordedStep in_rounds = step_of({chain, other, gradient});
+  in_rounds.graph.values.resize(1);
+  EXPECT_THAT(saving_seconds(in_rounds, step_of({forward, other, weight}), {1, 2, 4}),
               testing::ElementsAre(1, 2, 5));
+  StepProfile profile({});
+  profile.add({{"conv2d", "conv1", Phase::kForward, 1},
+               {"relu_grad", "fc", Phase::kBackward, 2},
+               {"conv2d_grad_weight", "conv1", Phase::kBackward, 4}});
+  EXPECT_THAT(profile.seconds(in_rounds), testing::ElementsAre(1, 2, 5));
 }
 
 // Returns the foreseen seconds of a loss of 640 words among 4,000, its gradients included in
