@@ -2,17 +2,11 @@
 #include <fmt/format-inl.h>
 
 #if FMT_VERSION / 10000 == 9  // later versions come as their own library
-FMT_BEGIN_NAMESPACE
-namespace detail {
-template dragonbox::decimal_fp<float> dragonbox::to_decimal(float) noexcept;
-template dragonbox::decimal_fp<double> dragonbox::to_decimal(double) noexcept;
-template locale_ref::locale_ref(const std::locale&);
-template std::locale locale_ref::get<std::locale>() const;
+namespace fmt::detail {
 template thousands_sep_result<char> thousands_sep_impl(locale_ref);
 template char decimal_point_impl(locale_ref);
 template void buffer<char>::append(const char*, const char*);
 template void vformat_to(buffer<char>&, string_view, basic_format_args<buffer_context<char>>,
                          locale_ref);
-}  // namespace detail
-FMT_END_NAMESPACE
+}  // namespace fmt::detail
 #endif

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -12,8 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "memory/interpose/program_memory.h"
 
@@ -96,23 +97,15 @@ void* request_aligned(std::size_t alignment, std::size_t bytes) {
   return nullptr;
 }
 
-// Removes this library from the environment, so that programs that this one starts run as ever.
+// Removes this library, the first that is preloaded, so that programs that this one starts run as
+// ever.
 void leave_environment() {
   unsetenv(skyline::kRunVariable);
   const char* const value = std::getenv("LD_PRELOAD");
-  if (value == nullptr) return;
-  std::string rest, part;
-  for (const char* at = value;; ++at) {
-    if (*at != ':' && *at != ' ' && *at != '\0') {
-      part += *at;
-      continue;
-    }
-    if (part.find("libskyline_run.so") == part.npos && !part.empty()) {
-      rest += (rest.empty() ? "" : ":") + part;
-    }
-    part.clear();
-    if (*at == '\0') break;
-  }
+  const std::string_view all = value == nullptr ? "" : value;
+  const std::string_view ours = all.substr(0, all.find_first_of(": "));
+  if (!ours.ends_with("libskyline_run.so")) return;
+  const std::string rest(all.substr(std::min(ours.size() + 1, all.size())));
   rest.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", rest.c_str(), 1);
 }
 

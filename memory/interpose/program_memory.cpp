@@ -231,16 +231,15 @@ void ProgramMemory::adopt_plan() {
     std::string line;
     std::getline(file, line);
     Trace trace;
-    std::optional<std::uint64_t> cut;
-    while (std::getline(file, line)) {
-      unsigned long long id = 0, bytes = 0;
-      long lower = 0, upper = 0;
-      if (std::sscanf(line.c_str(), "%llu,%ld,%ld,%llu", &id, &lower, &upper, &bytes) != 4) break;
-      if (!cut) cut = id;
-      trace.blocks.push_back({.lower = lower, .upper = upper, .bytes = bytes});
+    std::uint64_t id = 0;
+    TraceBlock block;
+    char comma = 0;
+    while (file >> id >> comma >> block.lower >> comma >> block.upper >> comma >> block.bytes) {
+      if (trace.blocks.empty()) cut_ = id;
+      trace.blocks.push_back(block);
     }
     session_->adopt(trace);
-    adopted_cut_ = cut;
+    adopted_cut_ = cut_;
   } catch (const std::exception& error) {
     totals_.problem = error.what();
   }
