@@ -83,7 +83,8 @@ alignas(ProgramMemory) constinit std::byte storage[sizeof(ProgramMemory)] = {};
 // Never destroyed: other threads and later destructors still call it.
 ProgramMemory& memory() { return *std::launder(reinterpret_cast<ProgramMemory*>(storage)); }
 
-bool is_ours(const void* address) { return threshold_bytes != SIZE_MAX && memory().owns(address); }
+// Before the constructor ran, it is all zeros and owns nothing.
+bool is_ours(const void* address) { return memory().owns(address); }
 
 void* request(std::size_t bytes, bool zeroed = false) {
   return bytes >= threshold_bytes ? memory().request(bytes, zeroed) : nullptr;
@@ -165,7 +166,7 @@ SKYLINE_EXPORT void* calloc(std::size_t count, std::size_t bytes) noexcept {
 
 SKYLINE_EXPORT void free(void* address) noexcept {
   if (is_ours(address)) return memory().release(address);
-  if (!is_early(address) && ready()) next.free(address);
+  if (address != nullptr && !is_early(address)) next.free(address);
 }
 
 SKYLINE_EXPORT std::size_t malloc_usable_size(void* address) noexcept {
