@@ -60,7 +60,9 @@ TEST(TextStream, NamesAByteThatIsNotUtf8) {
               HasSubstr("[a.txt] line 2, byte 2: 0xff is not UTF-8"));
   const std::string cut = data_error_of([] { read("é\n\xc3"); });
   EXPECT_THAT(cut, HasSubstr("line 2, byte 1: 0xc3 is not UTF-8"));
-  const std::string far = data_error_of([] { read(std::string(200'000, 'a') + "\xff"); });
+  std::string far_bytes(200'000, 'a');
+  far_bytes += '\xff';
+  const std::string far = data_error_of([&] { read(far_bytes); });
   EXPECT_THAT(far, HasSubstr("line 1, byte 200001: 0xff is not UTF-8"));
 }
 

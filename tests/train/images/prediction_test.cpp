@@ -13,6 +13,7 @@
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
+#include "train/cli/option_list.h"
 #include "train/images/image_step.h"
 #include "train/run/random_bits.h"
 
@@ -224,7 +225,7 @@ TEST_F(PredictionTest, DrawnShapesAsFilesKeepTheirClasses) {
   train({"--images", "800", "--epochs", "3"});
   std::ostringstream messages;
   Console console(messages, {});
-  TrainedNetwork trained = load_network({.checkpoint = run_}, console);
+  TrainedNetwork trained = load_network({.checkpoint = run_}, kImagesOnly, console);
   trained.options = resolved(trained.options);
   const ShapesDataset shapes({.size = 30, .channels = 1, .height = 28, .width = 28}, Split::kTest,
                              random_bits(0));

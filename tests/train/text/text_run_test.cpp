@@ -19,41 +19,41 @@ using namespace tests;
 using testing::Each;
 using testing::Gt;
 
-constexpr int kSteps = 5;
+constexpr int kGptSteps = 5;
 
-struct Bits {
+struct GptBits {
   std::vector<float> losses;
   std::string parameters;
-  bool operator==(const Bits&) const = default;
+  bool operator==(const GptBits&) const = default;
 };
 
-Bits bits_of(const MemoryOptions& memory, const StepOptions& step = {},
-             TextRunOptions options = small_gpt()) {
+GptBits gpt_bits(const MemoryOptions& memory, const StepOptions& step = {},
+                 TextRunOptions options = small_gpt()) {
   if (step.fused_update) options.optimizer.clip = 0;
   options.shares.micro_batches = static_cast<std::size_t>(step.micro_batches);
   Context::Options context = context_options(step);
   context.seed = seeded().seed;
   TextRun run(memory, context, std::move(options), &small_sums());
-  return {run_steps(run, kSteps), parameters_sha256(run)};
+  return {run_steps(run, kGptSteps), parameters_sha256(run)};
 }
 
 TEST(TextRunTest, EveryAllocatorMakesTheSameBits) {
-  const Bits expected = bits_of({.allocator = "network-wise"});
+  const GptBits expected = gpt_bits({.allocator = "network-wise"});
   EXPECT_NEAR(expected.losses.front(), std::log(small_sums().vocabulary), 0.1);
   for (const std::string& name : allocator_names()) {
     MemoryOptions memory{.allocator = name};
     memory.check = true;
-    EXPECT_EQ(bits_of(memory), expected) << name;
+    EXPECT_EQ(gpt_bits(memory), expected) << name;
   }
 }
 
 TEST(TextRunTest, OrdersAndRecomputedValuesChangeNoBit) {
-  const Bits expected = bits_of({});
+  const GptBits expected = gpt_bits({});
   for (const char* const order : {"program", "early", "optimal"}) {
     for (const int recompute : {0, 3}) {
       for (const bool in_place : {true, false}) {
         const StepOptions step{.in_place = in_place, .recompute = recompute, .order = order};
-        EXPECT_EQ(bits_of({.guard = true}, step), expected) << order << recompute << in_place;
+        EXPECT_EQ(gpt_bits({.guard = true}, step), expected) << order << recompute << in_place;
       }
     }
   }
@@ -63,13 +63,13 @@ TEST(TextRunTest, OrdersAndRecomputedValuesChangeNoBit) {
 TEST(TextRunTest, FusedUpdatesChangeNoBit) {
   TextRunOptions options = small_gpt();
   options.optimizer.clip = 0;
-  EXPECT_EQ(bits_of({}, {.fused_update = true}, options), bits_of({}, {}, options));
+  EXPECT_EQ(gpt_bits({}, {.fused_update = true}, options), gpt_bits({}, {}, options));
 }
 
 TEST(TextRunTest, MicroBatchesLearnFromAllTheirWindows) {
-  const Bits three = bits_of({}, {.micro_batches = 3});
-  EXPECT_NE(three, bits_of({}));
-  EXPECT_EQ(bits_of({.allocator = "network-wise"}, {.recompute = 3, .micro_batches = 3}), three);
+  const GptBits three = gpt_bits({}, {.micro_batches = 3});
+  EXPECT_NE(three, gpt_bits({}));
+  EXPECT_EQ(gpt_bits({.allocator = "network-wise"}, {.recompute = 3, .micro_batches = 3}), three);
 }
 
 class TextTrace : public ::testing::TestWithParam<std::tuple<Mode, bool, int>> {};
@@ -132,20 +132,20 @@ TEST(TextRunTest, AnEvaluationIsTheMeanOverFixedWindows) {
   EXPECT_EQ(parameters_sha256(run), before);
 }
 
-Context::Options inference() {
+Context::Options gpt_inference() {
   Context::Options options = seeded();
   options.mode = Mode::kInference;
   return options;
 }
 
-std::vector<std::int32_t> words_of(std::size_t count) {
+std::vector<std::int32_t> first_words(std::size_t count) {
   return {small_sums().words.begin(), small_sums().words.begin() + static_cast<long>(count)};
 }
 
 // What follows changes no earlier word's logits.
 TEST(TextRunTest, TheNextWordFollowsFromThoseBeforeAlone) {
-  TextRun run({}, inference(), small_gpt());
-  const std::vector<std::int32_t> words = words_of(kSmallLength);
+  TextRun run({}, gpt_inference(), small_gpt());
+  const std::vector<std::int32_t> words = first_words(kSmallLength);
   const Tensor z = run.model.features(
       run.context, run.context.upload({{1, kSmallLength}, DType::kInt32}, words.data(), "words"));
   std::vector<float> all(kSmallLength * small_sums().vocabulary);
@@ -158,14 +158,14 @@ TEST(TextRunTest, TheNextWordFollowsFromThoseBeforeAlone) {
   }
 }
 
-std::vector<std::uint16_t> generated(const MemoryOptions& memory, const SamplerOptions& options,
-                                     bool plans = false) {
+std::vector<std::uint16_t> generated_words(const MemoryOptions& memory,
+                                           const SamplerOptions& options, bool plans = false) {
   TextRunOptions run_options = small_gpt();
   run_options.generates = true;
-  TextRun run(memory, inference(), run_options);
+  TextRun run(memory, gpt_inference(), run_options);
   if (plans) {
-    DryRun dry(std::make_unique<TextRun>(dry_memory(), dry_context(inference(), Mode::kInference),
-                                         run_options));
+    DryRun dry(std::make_unique<TextRun>(
+        dry_memory(), dry_context(gpt_inference(), Mode::kInference), run_options));
     run.memory.session()->adopt(dry.foresee(1, Mode::kInference).trace,
                                 {kSmallLength, StepKind::kInference});
   }
@@ -180,13 +180,13 @@ std::vector<std::uint16_t> generated(const MemoryOptions& memory, const SamplerO
 }
 
 TEST(TextGenerator, TheSameSeedWritesTheSameTextUnderEveryAllocator) {
-  const auto expected = generated({.allocator = "network-wise"}, {.seed = 4});
+  const auto expected = generated_words({.allocator = "network-wise"}, {.seed = 4});
   EXPECT_EQ(expected.size(), 40u);
-  EXPECT_EQ(generated({.allocator = "best-fit-pool"}, {.seed = 4}), expected);
-  EXPECT_EQ(
-      generated({.allocator = "planned", .policy = ShapePolicy::kUpperBound}, {.seed = 4}, true),
-      expected);
-  EXPECT_NE(generated({}, {.seed = 5}), expected);
+  EXPECT_EQ(generated_words({.allocator = "best-fit-pool"}, {.seed = 4}), expected);
+  EXPECT_EQ(generated_words({.allocator = "planned", .policy = ShapePolicy::kUpperBound},
+                            {.seed = 4}, true),
+            expected);
+  EXPECT_NE(generated_words({}, {.seed = 5}), expected);
 }
 
 TEST(TextGenerator, NoTemperatureTakesTheLikeliestWord) {

@@ -11,7 +11,7 @@
 #include "memory/order/order.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/train/temporary_folder.h"
-#include "tests/train/translation/text_run.h"
+#include "tests/train/translation/budgeted_text.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/files.h"
 #include "train/options/memory_options.h"
@@ -61,7 +61,9 @@ class LossInPanels : public ::testing::Test {
     return text;
   }
 
-  static TextBits bits(const TrainOptions& options) { return TextRun(options).train(kPanelSteps); }
+  static TextBits bits(const TrainOptions& options) {
+    return BudgetedText(options).train(kPanelSteps);
+  }
   // The same, planned and checked.
   TrainOptions planned() const {
     TrainOptions options = options_;
@@ -74,7 +76,7 @@ class LossInPanels : public ::testing::Test {
 };
 
 TEST_F(LossInPanels, IsWhatSuchAStepTakes) {
-  const DryRunFacts step = longest_step(TextRun(options_).decided);
+  const DryRunFacts step = longest_step(BudgetedText(options_).decided);
   const auto loss = std::ranges::find(step.step.graph.ops, kLinearCrossEntropy, &StepOp::name);
   ASSERT_NE(loss, step.step.graph.ops.end());
   const Shape& x = step.step.values[loss->inputs[0]].spec.shape;
@@ -114,7 +116,7 @@ TEST_F(LossInPanels, HasTheSameBitsInEveryOrder) {
 TEST_F(LossInPanels, HasTheSameBitsWithinEveryBudget) {
   const TextBits expected = bits(options_);
   const BudgetAnswer all =
-      *TextRun(within(planned(), std::uint64_t{1} << 40)).decided.decisions.budget;
+      *BudgetedText(within(planned(), std::uint64_t{1} << 40)).decided.decisions.budget;
   for (int part = 0; part <= 4; ++part) {
     TrainOptions options = planned();
     options.device.lanes = part % 2 + 1;
@@ -122,7 +124,7 @@ TEST_F(LossInPanels, HasTheSameBitsWithinEveryBudget) {
         all.least_bytes + 4096 +
         static_cast<std::uint64_t>(part) * (all.unlimited_bytes - all.least_bytes) / 4;
     options.memory.guard = false;  // guard bytes are not the step's
-    TextRun run(within(options, bytes));
+    BudgetedText run(within(options, bytes));
     EXPECT_EQ(run.train(kPanelSteps), expected) << bytes;
     EXPECT_LE(run.peak_reserved(), bytes);
   }

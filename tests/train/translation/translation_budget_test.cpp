@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "memory/alignment.h"
+#include "tests/train/translation/budgeted_text.h"
 #include "tests/train/translation/small_translation.h"
-#include "tests/train/translation/text_run.h"
 #include "train/cli/usage_error.h"
 #include "train/options/memory_options.h"
 #include "train/options/train_options.h"
@@ -42,7 +42,7 @@ TrainOptions text_options(bool unroll) {
 
 bool suffices(const TrainOptions& options, std::uint64_t bytes) {
   try {
-    TextRun run(within(options, bytes));
+    BudgetedText run(within(options, bytes));
     return true;
   } catch (const UsageError&) {
     return false;
@@ -51,13 +51,14 @@ bool suffices(const TrainOptions& options, std::uint64_t bytes) {
 
 // Bytes that the longest step reserves if it keeps all.
 std::uint64_t all_kept(const TrainOptions& options) {
-  return TextRun(within(options, std::uint64_t{1} << 40)).decided.decisions.budget->unlimited_bytes;
+  return BudgetedText(within(options, std::uint64_t{1} << 40))
+      .decided.decisions.budget->unlimited_bytes;
 }
 
 // Half way from there to the fewest bytes of the longest step in the program's sequence.
 std::uint64_t half_way(const TrainOptions& options) {
   const BudgetAnswer answer =
-      *TextRun(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
+      *BudgetedText(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
   return (answer.unlimited_bytes + answer.least_bytes) / 2;
 }
 
@@ -77,7 +78,7 @@ class TextBudget : public ::testing::TestWithParam<bool> {
   TextBits unlimited() const {
     TrainOptions free = options();
     free.memory.allocator = "best-fit-pool";
-    return TextRun(free).train(kTextSteps);
+    return BudgetedText(free).train(kTextSteps);
   }
 };
 
@@ -90,13 +91,13 @@ TEST_P(TextBudget, IsKeptByEveryStepAndChangesNoBit) {
     TrainOptions options = this->options();
     options.device.lanes = lanes;
     const std::uint64_t bytes = least + (most - least) * static_cast<unsigned>(quarters) / 4;
-    TextRun run(within(options, bytes));
+    BudgetedText run(within(options, bytes));
     EXPECT_EQ(run.train(kTextSteps), expected) << bytes;
     EXPECT_LE(run.peak_reserved(), bytes);
     EXPECT_GT(run.steps_that_make_again, 0);
     EXPECT_EQ(run.run->memory.session()->session_statistics().deviations, 0u);
   }
-  EXPECT_THAT([&] { TextRun(within(options(), least - kPage)); },
+  EXPECT_THAT([&] { BudgetedText(within(options(), least - kPage)); },
               testing::ThrowsMessage<UsageError>(testing::AllOf(
                   testing::HasSubstr("--memory: "), testing::HasSubstr(" are missing"))));
 }
@@ -111,8 +112,8 @@ TEST_P(TextBudget, IsKeptInEveryOrderAndWithFusedUpdates) {
       TrainOptions free = options;
       free.memory.allocator = "best-fit-pool";
       const std::uint64_t bytes = half_way(options);
-      TextRun run(within(options, bytes));
-      EXPECT_EQ(run.train(kTextSteps), TextRun(free).train(kTextSteps)) << order << fused;
+      BudgetedText run(within(options, bytes));
+      EXPECT_EQ(run.train(kTextSteps), BudgetedText(free).train(kTextSteps)) << order << fused;
       EXPECT_LE(run.peak_reserved(), bytes) << order << fused;
     }
   }
@@ -123,7 +124,7 @@ TEST_P(TextBudget, IsKeptInEveryOrderAndWithFusedUpdates) {
 TEST_P(TextBudget, ChoosesForTheLongestBatchWhatServesAll) {
   const TextBits expected = unlimited();
   const std::uint64_t bytes = half_way(options());
-  TextRun run(within(options(), bytes));
+  BudgetedText run(within(options(), bytes));
   run.run = tests::run_on(run.decided, {.allocator = "best-fit-pool"}, {.record = true});
   run.run->seek({}, run.options.data.seed);
   std::uint64_t most_alive = 0;
@@ -142,7 +143,7 @@ TEST_P(TextBudget, ChoosesForTheLongestBatchWhatServesAll) {
 TEST(UnrolledTextBudget, MakesOnlyLongBatchesAgain) {
   const TrainOptions options = text_options(true);
   const std::uint64_t most = all_kept(options);
-  TextRun run(within(options, most - most / 20));
+  BudgetedText run(within(options, most - most / 20));
   run.train(kTextSteps);
   EXPECT_GT(run.steps_that_make_again, 0);
   EXPECT_LT(run.steps_that_make_again, kTextSteps);

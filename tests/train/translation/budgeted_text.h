@@ -20,8 +20,8 @@ struct TextBits {
 };
 
 // A run with its data. Throws UsageError if the budget is too small for one of its batches.
-struct TextRun {
-  explicit TextRun(const TrainOptions& given)
+struct BudgetedText {
+  explicit BudgetedText(const TrainOptions& given)
       : options(resolved(given)),
         decided(decided_workload(options, {}, console)),
         run(run_on(decided, options.memory)) {
