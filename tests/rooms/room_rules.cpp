@@ -23,8 +23,10 @@ const Names kHeavyHeaders = {"nlohmann/json.hpp", "CLI/"};
 constexpr const char* kSharedWithCuda = "framework/host_device.h";
 // The one file through which JSON is read.
 constexpr const char* kJsonParser = "memory/formats/json_reader.cpp";
-// The program, and what becomes another program or speaks where the program no longer can.
-const Names kProcesses = {"train/main.cpp", "train/processor.cpp", "train/ranks/rank_launch.cpp"};
+// The program, and what becomes another program, speaks where the program no longer can, or ends it
+// as the C library would.
+const Names kProcesses = {"train/main.cpp", "train/processor.cpp", "train/ranks/rank_launch.cpp",
+                          "train/commands/run_command.cpp", "memory/interpose/program_memory.cpp"};
 
 bool begins_with_any(const std::string& text, const Names& beginnings) {
   return std::ranges::any_of(beginnings,
