@@ -98,6 +98,8 @@ double modelled_seconds(const DryRunFacts& step, const DryRunFacts& whole) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
+double modelled_seconds(const DryRunFacts& step) { return modelled_seconds(step, step); }
+
 // What the search counts is what the step does.
 TEST_P(EveryModelsBudget, ForeseesTheStepInTheProgramsSequence) {
   DryRunOptions options = program();
