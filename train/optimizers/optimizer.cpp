@@ -96,6 +96,10 @@ Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::
       clip_(options.clip),
       decay_weights_only_(options.decay_weights_only),
       together_(context.compute().cuda() != nullptr && !context.options().fused_update) {
+  if (clips() && context.options().fused_update) {
+    throw std::invalid_argument(
+        "fused updates free a gradient before the norm of all is known: clip must be 0");
+  }
   for (const Parameter& parameter : parameters_) {
     const TensorSpec spec = state_spec(parameter.value.spec(), place_);
     for (const std::string& part : parts) {

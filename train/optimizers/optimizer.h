@@ -36,7 +36,8 @@ struct UpdateParams {
 
 // Updates a network's parameters in place, those that are not frozen. Its state for each parameter
 // is resident and starts at zero. An update requests no memory unless gradients are clipped. To add
-// one: a class in the source that returns the op, and a row in make_optimizer().
+// one: a class in the source that returns the op, and a row in make_optimizer(). Throws
+// std::invalid_argument if it should clip the gradients of fused updates.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -44,7 +44,7 @@ std::optional<double> WordRate::per_second() const {
 
 std::string WordRate::text() const {
   const auto rate = per_second();
-  return rate ? fmt::format(", {} target words/s", format_count(std::llround(*rate))) : "";
+  return rate ? fmt::format(", {} words/s", format_count(std::llround(*rate))) : "";
 }
 
 TrainingLog::TrainingLog(LoggedFigures figures) : figures_(std::move(figures)) {

@@ -34,7 +34,7 @@ struct WordRate {
 
   void add(const LoggedStep& step);
   std::optional<double> per_second() const;  // nothing without text
-  std::string text() const;                  // ", 12,345 target words/s" or nothing
+  std::string text() const;                  // ", 12,345 words/s" or nothing
 };
 
 // The figures that a run logs beside its losses.

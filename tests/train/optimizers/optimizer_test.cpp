@@ -43,6 +43,10 @@ TrainedState train_text(const OptimizerOptions& optimizer, bool fused, int recom
   return outcome_of(run, run_steps(run, small_pair_batches(data, 5)));
 }
 
+TEST(Optimizer, RefusesToClipFusedUpdates) {
+  EXPECT_THROW(train_images({.clip = 1}, true), std::invalid_argument);
+}
+
 class OptimizerTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(OptimizerTest, TrainsImagesAndTextAndFusedUpdatesChangeNoBit) {
