@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
 constexpr std::size_t kTailBytes = 3;  // most bytes of a character that a piece cuts off
-constexpr char32_t kByteOrderMark = 0xfeff;
+constexpr char32_t kMarkOfByteOrder = 0xfeff;
 constexpr std::size_t kCodePoints = 0x110000;
 constexpr std::uint32_t kNoNumber = 0xffff'ffff;
 constexpr std::uint32_t kSummands = 100;
@@ -223,7 +223,7 @@ TextStream read_characters(ByteReader reader, const CharacterSet* known) {
     }
     make_room(stream.words, piece.size() + kTailBytes, stream.name);
     decoder.decode(piece, is_end, [&](char32_t character, const Place& place) {
-      if (std::exchange(is_start, false) && character == kByteOrderMark) return;
+      if (std::exchange(is_start, false) && character == kMarkOfByteOrder) return;
       stream.words.push_back(numbers.of(character, place));
     });
   });

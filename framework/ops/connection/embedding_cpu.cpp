@@ -128,11 +128,11 @@ std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem)
 
 std::unique_ptr<Kernel> make_embedding_sum_cpu(const EmbeddingSumProblem& problem) {
   return make_kernel([problem](const KernelArguments& arguments) {
-    const auto& [rows, words, features, adds] = problem.words;
+    const std::int64_t rows = problem.words.rows, features = problem.words.features;
     const auto* const ids = arguments.input<std::int32_t>(0);
     check_ids(ids, problem.words);
     const bool parallel = rows * features >= kSerialArithmetic;
-    for_each_index(rows, parallel, [&, features = features](std::int64_t row) {
+    for_each_index(rows, parallel, [&](std::int64_t row) {
       const float* const word = arguments.input<float>(1) + ids[row] * features;
       std::transform(word, word + features,
                      arguments.input<float>(2) + row % problem.length * features,

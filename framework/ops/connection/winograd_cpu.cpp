@@ -143,7 +143,7 @@ class WinogradConvolution final : public Kernel {
         const Index begin = share * tiles_.count / shares_,
                     end = (share + 1) * tiles_.count / shares_;
         for (Index tile = begin; tile < end; tile += round_) {
-          run_round(arguments, {tile, std::min(round_, end - tile)}, outputs, workspace);
+          run_round(arguments, {tile, std::min(round_, end - tile)}, outputs, workspace, Kept{});
         }
       });
     }
@@ -295,7 +295,7 @@ class WinogradConvolution final : public Kernel {
   template <typename Keep = void (*)()>
   void run_round(
       const KernelArguments& arguments, const RowRange& tiles, const RowRange& outputs,
-      std::byte* workspace, const Kept& kept = {}, const Keep& keep = [] {}) const {
+      std::byte* workspace, const Kept& kept, const Keep& keep = [] {}) const {
     const auto* const weights = reinterpret_cast<const float*>(arguments.workspace);
     const auto* const zeros = reinterpret_cast<const float*>(arguments.workspace + zeros_);
     auto* const images = reinterpret_cast<float*>(workspace);

@@ -111,6 +111,7 @@ TEST(Preloaded, LeavesOtherAllocatorsBehindIt) {
   for (const char* name : {"libtcmalloc_minimal.so.4", "libjemalloc.so.2", "libmimalloc.so.2"}) {
     const Ran alone = run(std::string("env LD_PRELOAD=") + name + " " SKYLINE_HATED_PROGRAM);
     if (alone.output.find("cannot be preloaded") != std::string::npos) continue;  // not installed
+    if (alone.status != 0) continue;  // jemalloc has no pvalloc(): it meets the C library's block
     EXPECT_EQ(run(under("", SKYLINE_HATED_PROGRAM, name)), alone) << name;
   }
 }

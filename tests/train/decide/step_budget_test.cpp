@@ -48,6 +48,10 @@ class EveryModelsBudget : public ::testing::TestWithParam<std::string> {
       options.translation.target_words = 60;
       options.translation.units = 32;
       options.optimizer = {.name = "adam", .clip = 5};
+    } else if (find_gpt(options.model) != nullptr) {
+      options.gpt = {.words = 60, .positions = 10, .layers = 2, .heads = 2, .units = 32};
+      options.window_length = 10;
+      options.optimizer = {.name = "adamw", .clip = 1};
     } else {
       options.shape = find_model(options.model).shape;
     }
@@ -260,7 +264,7 @@ TEST(SmallerBatches, AreNamedWhereNoStepFits) {
 // A step that is told to fit does: the same program with these options.
 TEST(SmallerBatches, FitWithOrWithoutRecomputing) {
   SmallBudget small({.model = "vgg16", .shape = find_model("vgg16").shape, .batch_size = 48});
-  const std::uint64_t bytes = small.budget.least_bytes() - (300 << 20);
+  const std::uint64_t bytes = small.budget.least_bytes() - (100 << 20);
   const std::string text = refusal(small.budget, bytes);
   EXPECT_THAT(text, testing::HasSubstr("--batch-size 24 --micro-batches 2 fits in"));
   DryRunOptions divided = small.question.program;

@@ -47,6 +47,10 @@ class EveryNetworksLanes : public ::testing::TestWithParam<LaneNetwork> {
       options.translation = {
           .source_words = 50, .target_words = 60, .units = 32, .unroll = GetParam().unroll};
       options.optimizer = {.name = "adam", .clip = 5};
+    } else if (find_gpt(options.model) != nullptr) {
+      options.gpt = {.words = 60, .positions = 10, .layers = 2, .heads = 2, .units = 32};
+      options.window_length = 10;
+      options.optimizer = {.name = "adamw", .clip = 1};
     } else {
       options.shape = find_model(options.model).shape;
     }
