@@ -132,7 +132,7 @@ TEST(ActivationPrecision, StaysWithinAFewUnitsInTheLastPlace) {
           std::max(sigmoid_worst, ulps(SigmoidFunction{}(v), 1 / (1 + std::exp(-double{v}))));
       tanh_worst = std::max(tanh_worst, ulps(TanhFunction{}(v), std::tanh(double{v})));
       if (v < -4) continue;  // the exponent is large there, and so is what its rounding does
-      const double gelu = reference::gelu(HostTensor(Shape{1}, {double{v}}))[0];
+      const double gelu = reference::gelu(HostTensor(Shape{1}, std::vector<double>{v}))[0];
       gelu_worst = std::max(gelu_worst, ulps(GeluFunction{}(v), gelu));
     }
   });
