@@ -55,8 +55,9 @@ void put_first(const char* variable, const std::filesystem::path& path) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) std::_Exit(1);
   std::vector<char*> words;
-  for (const std::string& word : arguments.command)
+  for (const std::string& word : arguments.command) {
     words.push_back(const_cast<char*>(word.c_str()));
+  }
   words.push_back(nullptr);
   execvp(words.front(), words.data());
   const int code = errno == ENOENT ? 127 : 126;  // as shells say it
@@ -78,6 +79,9 @@ int wait_for(pid_t child) {
 CommandResult run(const RunArguments& arguments, Console& console) {
   if (std::string_view(SKYLINE_RUN_LIBRARY).empty()) {
     throw UsageError("a build with sanitizers has no library that can be preloaded");
+  }
+  if (const auto library = library_file(SKYLINE_RUN_LIBRARY); !std::filesystem::exists(library)) {
+    throw UsageError(fmt::format("the library to preload is missing: '{}'", library.string()));
   }
   RunOptions options = arguments.options;
   for (std::filesystem::path* file : {&options.record, &options.plan, &options.write_trace}) {
