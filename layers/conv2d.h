@@ -25,7 +25,7 @@ class Conv2d : public Layer {
 
   // x [N, in, H, W] to [N, out, OH, OW], see conv2d().
   Tensor operator()(Context& context, Tensor x) const;
-  // What a call applies, as a link of a chain.
+  // Returns the op that a call applies, as a link of a chain.
   Link link() const;
 
  private:

@@ -32,8 +32,8 @@ struct InPlacePair {
   int output = 0;
 };
 
-// What an op does that computes a chain of ops round by round: its calls in a round, and the bytes
-// of its workspace that they use.
+// An op that computes a chain of ops round by round: its calls in a round, and the bytes of its
+// workspace that they use.
 struct OpRounds {
   struct Slice {
     std::uint64_t offset = 0, bytes = 0;  // in the workspace

@@ -15,10 +15,10 @@ inline constexpr std::string_view kChain = "chain", kChainGrad = "chain_grad";
 // Applies the links one after another to images x [N, C, H, W], as apply() does. A chain has no
 // branches, and no link lets images meet: batch normalization ends it.
 //
-// Where the context's savings name the chain, it is one op of forward and one of backward, which
-// take the images in rounds. What lies between its links then lives in the op's workspace for one
-// round, and backward computes it again, round by round, from x. So it retains x, its operands, and
-// outputs of the last link alone. A round has as many images as Context::Options::round_bytes hold
+// A chain that the context's savings name is one op of forward and one of backward, which take the
+// images in rounds. Values between its links live in the op's workspace for one round, and backward
+// recomputes them, round by round, from x. So it retains x, its operands, and outputs of the last
+// link alone. A round has as many images as Context::Options::round_bytes hold
 // of the chain's largest value, a multiple of 4.
 //
 // A batch of more than one round sums the gradients of operands round by round in any case, and

@@ -1,4 +1,4 @@
-// What `skyline run` tells the library that it preloads, and what that answers.
+// `skyline run` tells the library that it preloads its options; the library answers with figures.
 #pragma once
 
 #include <array>

@@ -127,7 +127,7 @@ CommandResult run(const GenerateArguments& arguments, Console& console) {
   return told(generated, printable_lines(generated.prompt + generated.text) + "\n");
 }
 
-// What an evaluation of text says.
+// The answer of `skyline evaluate` for a text.
 struct TextEvaluation {
   const TrainedNetwork& by;
   std::string data;

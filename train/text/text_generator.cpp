@@ -16,7 +16,7 @@ std::uint16_t sampled_word(std::span<const float> logits, const SamplerOptions& 
   }
   std::vector<std::uint16_t> words(logits.size());
   std::iota(words.begin(), words.end(), std::uint16_t{0});
-  // Of equal logits, the lower word is the likelier one.
+  // The lower of two words with equal logits is the likelier one.
   std::ranges::stable_sort(words, std::greater(), [&](std::uint16_t word) { return logits[word]; });
   if (options.top_k > 0) {
     words.resize(std::min(words.size(), static_cast<std::size_t>(options.top_k)));

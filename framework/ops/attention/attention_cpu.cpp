@@ -41,7 +41,7 @@ void copy_rows(const HeadRows<const float>& from, Index count, Index size, Index
   }
 }
 
-// What both kernels share: which thread computes which heads, and products of tiles.
+// Both kernels share this: which thread computes which heads, and products of tiles.
 class HeadsKernel : public Kernel {
  public:
   HeadsKernel(const CpuOptions& options, const AttentionProblem& problem)

@@ -31,7 +31,7 @@ struct Word {
   }
 };
 
-// What kernels read. The block's head is blockIdx.y.
+// Kernels read this. The block's head is blockIdx.y.
 struct Heads {
   AttentionProblem problem;
   const float *qkv, *y, *logarithms, *grad_y;

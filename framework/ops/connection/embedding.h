@@ -29,8 +29,8 @@ class WordError : public std::out_of_range {
 // CPU, WordError before anything is written; a CUDA device writes NaN to such a row, and the host
 // throws WordError when it next reads.
 //
-// Where another op has computed a part of the table's gradient, backward sums each id's rows and
-// adds them to that part in place, instead of making a second table: see GradientAdder.
+// Backward sums each id's rows. If another op has computed a part of the table's gradient, it adds
+// them to that part in place, instead of making a second table: see GradientAdder.
 Tensor embedding(Context& context, Tensor ids, Tensor table);
 
 // Returns the sum of embedding() and a row for each word's place in its sequence: ids i32 [B, T],

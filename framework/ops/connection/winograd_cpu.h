@@ -26,7 +26,7 @@ std::vector<const WinogradCode*> winograd_codes(const Conv2dProblem& problem);
 // hardly grows with the batch. No bit depends on how many threads or lanes there are.
 //
 // Results of the images' size may be written over the images if there are at most 256 channels.
-// Where threads share an image, each keeps a row or two of pixels for that.
+// Threads that share an image each keep a row or two of pixels for that.
 std::unique_ptr<Kernel> make_winograd_cpu(ConvolutionKind kind, const Conv2dProblem& problem,
                                           const WinogradCode& code, std::size_t parts = 1);
 

@@ -49,7 +49,7 @@ struct SgdMomentumFunction {
   }
 };
 
-// What a step of Adam takes from its number and rate.
+// The numbers that a step of Adam takes from its place in the run and its rate.
 struct AdamRate {
   float step = 0;   // alpha, with a correction of the moments' biases
   float root = 1;   // that of the second moment's root, where epsilon comes behind it

@@ -91,20 +91,20 @@ TEST(Preloaded, RunsProgramsOfTheSystem) {
 }
 
 TEST(Preloaded, RunsPython) {
-  if (run("python3 -c ''").status != 0) GTEST_SKIP() << "no python3";
-  expect_the_same(
-      "python3 -c 'import json, threading\n"
-      "x = bytearray(10**6)\nfor k in range(50): x += bytes(10**5)\n"
-      "t = threading.Thread(target=lambda: print(len(bytes(10**7))))\n"
-      "t.start(); t.join(); print(len(x), sum(x), json.dumps([1] * 5))'");
+  if (run(SKYLINE_PYTHON " -c ''").status != 0) GTEST_SKIP() << "no python3";
+  expect_the_same(SKYLINE_PYTHON
+                  " -c 'import json, threading\n"
+                  "x = bytearray(10**6)\nfor k in range(50): x += bytes(10**5)\n"
+                  "t = threading.Thread(target=lambda: print(len(bytes(10**7))))\n"
+                  "t.start(); t.join(); print(len(x), sum(x), json.dumps([1] * 5))'");
 }
 
 TEST(Preloaded, RunsNumPy) {
-  if (run("python3 -c 'import numpy'").status != 0) GTEST_SKIP() << "no numpy";
-  expect_the_same(
-      "python3 -c 'import numpy\na = numpy.arange(10**6, dtype=float)\n"
-      "for k in range(80): b = a * 2 + numpy.zeros(10**6); a = b / 2\n"
-      "print(a.sum(), numpy.linalg.norm(a.reshape(1000, 1000) @ a[:1000]))'");
+  if (run(SKYLINE_PYTHON " -c 'import numpy'").status != 0) GTEST_SKIP() << "no numpy";
+  expect_the_same(SKYLINE_PYTHON
+                  " -c 'import numpy\na = numpy.arange(10**6, dtype=float)\n"
+                  "for k in range(80): b = a * 2 + numpy.zeros(10**6); a = b / 2\n"
+                  "print(a.sum(), numpy.linalg.norm(a.reshape(1000, 1000) @ a[:1000]))'");
 }
 
 TEST(Preloaded, LeavesOtherAllocatorsBehindIt) {

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 constexpr std::size_t kThreshold = 4096;
 constexpr std::size_t kSpan = std::size_t{1} << 32;
 
-// What interpose.cpp does with the C library's functions, on those of this program.
+// Calls ProgramMemory as interpose.cpp does, beside this program's own C library.
 struct Heap {
   ProgramMemory& memory;
 

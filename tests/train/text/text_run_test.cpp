@@ -142,7 +142,7 @@ std::vector<std::int32_t> first_words(std::size_t count) {
   return {small_sums().words.begin(), small_sums().words.begin() + static_cast<long>(count)};
 }
 
-// What follows changes no earlier word's logits.
+// Later words change no earlier word's logits.
 TEST(TextRunTest, TheNextWordFollowsFromThoseBeforeAlone) {
   TextRun run({}, gpt_inference(), small_gpt());
   const std::vector<std::int32_t> words = first_words(kSmallLength);

@@ -43,7 +43,7 @@ const WinogradCase kCases[] = {
     {{2, 130, 7, 6}, {40, 130, 5, 5}, {.padding = 2}},
     {{5, 16, 17, 22}, {33, 16, 5, 5}, {.padding = {4, 0}, .relu = true}},
     {{1, 3, 5, 5}, {2, 3, 5, 5}, {.padding = 5}, false},
-    // Of the images' size: shares and rounds end within images.
+    // Results have the images' size; shares and rounds end within images.
     {{3, 16, 45, 50}, {16, 16, 3, 3}, {.padding = 1, .relu = true}},
     {{1, 24, 90, 7}, {24, 24, 3, 3}, {.padding = 1}, false},
     {{2, 16, 27, 22}, {16, 16, 5, 5}, {.padding = 2}},
