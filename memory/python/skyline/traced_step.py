@@ -52,7 +52,8 @@ def step_graph_of(module, inputs, *, loss=None, optimizer=None, overwrite=False)
     as two calls of one batch normalization.
 
     Where nothing needs a gradient, as in a frozen module, the graph is that of inference, and what
-    the module returns is alive to the end. Raises ValueError, with the layer, for a step that asks
+    the module returns is alive to the end. Scripted modules run the ops of their first run, without
+    layers. Raises ValueError, with the layer, for a step that asks
     for numbers, and for whatever else cannot run on fake tensors.
     """
     with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
@@ -107,7 +108,7 @@ class FakeStep:
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise ValueError(f"{recorder.place()}: {error} needs the numbers of a tensor, "
                              "which a traced step does not have") from error
-        except (NotImplementedError, RuntimeError, TypeError) as error:
+        except (AttributeError, NotImplementedError, RuntimeError, TypeError) as error:
             raise ValueError(f"{recorder.place()}: {error}") from error
 
     @contextlib.contextmanager
@@ -138,7 +139,9 @@ class FakeStep:
 
     def _forward(self, recorder):
         """Returns the loss; one of the outputs where there is none to take a gradient of."""
-        outputs = self.module(*self.args, **self.named)
+        # TorchScript's profiles ask whether tensors are equal, and later runs would take other ops.
+        with torch.jit.optimized_execution(False):
+            outputs = self.module(*self.args, **self.named)
         if self.loss:
             loss = self.loss(outputs)
         else:
@@ -190,6 +193,9 @@ class Recorder(TorchDispatchMode):
         reads = any(storage_of(tensor) in self._workspaces for tensor in tensors_in((args, kwargs)))
         if reads or any(is_unsized(tensor) for tensor in tensors_in(result)):
             result = self._run_on_zeros(func, args, kwargs, result)
+        if func.overloadpacket in (torch.ops.aten._embedding_bag,
+                                   torch.ops.aten._embedding_bag_forward_only):
+            result = with_room_for_a_bag(*result)
         self._note(func, args, kwargs, tensors_in(result))
         return result
 
@@ -356,6 +362,13 @@ def zeros_like(tensor):
     """Returns a real tensor in the form of a fake one."""
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
                                device=tensor.device).zero_()
+
+
+def with_room_for_a_bag(output, bags, *others):
+    """The CPU makes the list of each word's bag one longer than fake tensors say, if there is one."""
+    if bags.device.type == "cpu" and bags.numel() > 0:
+        bags = bags.new_empty(len(bags) + 1)[:-1]
+    return output, bags, *others
 
 
 def arguments_of(func, args, kwargs):

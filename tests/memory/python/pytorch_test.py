@@ -1,5 +1,6 @@
 """Tests of skyline.pytorch. $SKYLINE_PYTHON names a Python that has torch, of the same version."""
 
+import functools
 import os
 import sys
 import unittest
@@ -299,6 +300,19 @@ class StepGraphOf(unittest.TestCase):
         for optimizer in (torch.optim.ASGD, torch.optim.LBFGS):
             with self.assertRaisesRegex(ValueError, "update"):
                 step_graph_of(nn.Linear(6, 8), torch.zeros(2, 6), optimizer=optimizer)
+
+    def test_scripted_and_traced_modules_run_the_ops_of_the_module(self):
+        module, sgd = Residual(), functools.partial(torch.optim.SGD, lr=0.1)
+        expected = step_graph_of(module, IMAGES, optimizer=sgd)
+        for scripted in (torch.jit.script(module),
+                         torch.jit.trace(module, IMAGES, check_trace=False)):
+            for form in (scripted, nn.Sequential(scripted)):
+                for _ in range(3):  # TorchScript profiles its first runs
+                    graph = step_graph_of(form, IMAGES, optimizer=sgd)
+                    self.assertEqual(graph.eager_peak, expected.eager_peak)
+                    self.assertEqual(graph.tensors, expected.tensors)
+        with self.assertRaisesRegex(ValueError, "has no attribute 'forward'"):
+            step_graph_of(torch.jit.script(nn.LSTM(4, 4)), torch.ones(3, 2, 4))
 
     def test_one_tensor_given_twice_is_one_value(self):
         x = torch.zeros(5, requires_grad=True)

@@ -161,6 +161,10 @@ NETWORKS = {
     "decoder": (lambda: nn.TransformerDecoderLayer(16, 4, 32), [SEQUENCE, SEQUENCE], optim.AdamW),
     "attention and its weights": (lambda: nn.MultiheadAttention(16, 2), [SEQUENCE] * 3, adam),
     "embedding, tied": (lambda: Lambda(tied, nn.Embedding(50, 16)), [WORDS], adam),
+    "bags of words": (lambda: nn.EmbeddingBag(50, 16), [WORDS], optim.SGD),
+    "bags of words, greatest": (lambda: nn.EmbeddingBag(50, 16, mode="max"),
+                                [WORDS.flatten(), torch.tensor([0, 3, 20])], optim.SGD),
+    "bags of words, added": (lambda: nn.EmbeddingBag(50, 16, mode="sum"), [WORDS], adam),
     "bilinear": (lambda: nn.Bilinear(16, 16, 4), [SEQUENCE, SEQUENCE], adam),
     "autocast": (lambda: Lambda(autocast, nn.Sequential(nn.Linear(16, 32), nn.Linear(32, 4))),
                  [SEQUENCE], optim.SGD),
@@ -169,6 +173,8 @@ NETWORKS = {
                                                   nn.Linear(64, 16))), [SEQUENCE], optim.SGD),
     "cosine, softmax": (lambda: Lambda(lambda layer, x: nn.functional.cosine_similarity(
         layer(x).softmax(-1), x), nn.Linear(16, 16)), [SEQUENCE], optim.SGD),
+    "scripted": (lambda: torch.jit.script(classifier(nn.BatchNorm2d(8), nn.Dropout(0.3))),
+                 [IMAGES], adam),
     "frozen half": (lambda: nn.Sequential(nn.Linear(16, 16).requires_grad_(False), nn.ReLU(),
                                           nn.Linear(16, 4)), [SEQUENCE], None),
 }
