@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "memory/budget/budget_problem.h"
@@ -27,5 +31,19 @@ std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem);
 // Returns the first point of a curve whose peak is at most `bytes`; null if none is. More bytes
 // never cost more seconds.
 const BudgetPoint* point_within(const std::vector<BudgetPoint>& curve, std::uint64_t bytes);
+
+// Leaves the points below `most` bytes of which no other takes as few bytes and as few seconds, the
+// fastest first. `seconds` and `bytes` are projections of a point.
+template <class Point, class Seconds, class Bytes>
+void keep_best(std::vector<Point>& points, Seconds seconds, Bytes bytes,
+               std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  std::ranges::stable_sort(points, {}, [&](const Point& point) {
+    return std::pair(std::invoke(seconds, point), std::invoke(bytes, point));
+  });
+  std::erase_if(points, [&](const Point& point) {
+    const std::uint64_t of_point = std::invoke(bytes, point);
+    return of_point >= std::exchange(most, std::min(most, of_point));
+  });
+}
 
 }  // namespace skyline

@@ -11,23 +11,18 @@
 #include <sstream>
 #include <stop_token>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "memory/allocators/allocators.h"
-#include "memory/budget/budget_bound.h"
-#include "memory/budget/budget_checker.h"
-#include "memory/budget/budget_curve.h"
-#include "memory/budget/budget_problem.h"
 #include "memory/device/simulated_device.h"
 #include "memory/errors.h"
 #include "memory/formats/order_file.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/placed_order.h"
+#include "memory/python/graph_budget.h"
 #include "memory/python/trace_columns.h"
 #include "memory/replay/event_replay.h"
 #include "memory/replay/trace_events.h"
-#include "memory/solvers/chain_bound.h"
 #include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 
@@ -151,144 +146,17 @@ py::dict order_text(const std::string& text, const std::string& algorithm,
   return answer;
 }
 
-// A step of which only the graph is known, as a problem of budgets: backward can recompute what any
-// op of forward wrote, by running that op once more. The search runs an op of several values once
-// for each that it needs, with the others as workspace. One run gives all of them, so in a bound
-// each has a share of the seconds and no room for the others. Given rows say instead which values
-// may be recomputed, and what of.
-class RecomputedGraph {
- public:
-  // Value, inputs, bytes of workspace, seconds, and its share of them if one run gives several.
-  using Rows =
-      std::vector<std::tuple<ValueId, std::vector<ValueId>, std::uint64_t, double, double>>;
-
-  // `seconds` of each op; `backward` is its first op of backward. Throws GraphError if there are
-  // not as many seconds as ops, or backward lies beyond them, or the graph is unsound, or a row
-  // names a value that forward does not write or that is kept.
-  RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward,
-                  const std::optional<Rows>& rows);
-
-  const BudgetProblem& problem() const { return problem_; }
-  const BudgetProblem& relaxed() const { return relaxed_; }  // for bounds
-  // Returns the step's sequence under a choice: an op by its number, the recompute of value v as
-  // -1 - v.
-  std::vector<std::int64_t> sequence(const RecomputeChoice& choice) const;
-
- private:
-  void add_recomputes(OpId op);
-  void add_rows(const Rows& rows);
-
-  BudgetProblem problem_, relaxed_;
-};
-
-RecomputedGraph::RecomputedGraph(StepGraph graph, std::vector<double> seconds, OpId backward,
-                                 const std::optional<Rows>& rows)
-    : problem_{.graph = std::move(graph),
-               .seconds = std::move(seconds),
-               .backward = backward,
-               .recomputes = {},
-               .recomputes_each = true,
-               .recomputes_later = true} {
-  const std::size_t ops = problem_.graph.ops.size();
-  if (problem_.seconds.size() != ops) {
-    throw GraphError({.source = "seconds",
-                      .problem = fmt::format("got {} numbers, expected one for each of {} ops",
-                                             problem_.seconds.size(), ops)});
-  }
-  if (backward > ops) {
-    throw GraphError({.source = "backward",
-                      .problem = fmt::format("got {}, expected at most {}", backward, ops)});
-  }
-  relaxed_ = problem_;
-  if (rows) {
-    add_rows(*rows);
-  } else {
-    for (OpId op = 0; op < backward; ++op) add_recomputes(op);
-  }
-}
-
-void RecomputedGraph::add_rows(const Rows& rows) {
-  const StepGraph& graph = problem_.graph;
-  std::vector<char> is_written(graph.values.size());  // by forward
-  for (OpId op = 0; op < problem_.backward; ++op) {
-    for (const ValueId value : graph.ops[op].outputs) is_written[value] = true;
-  }
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const auto& [value, inputs, workspace_bytes, seconds, share] = rows[row];
-    const auto from_forward = [&](ValueId v) { return v < is_written.size() && is_written[v]; };
-    if (!from_forward(value) || graph.values[value].kept || graph.values[value].bytes == 0 ||
-        !std::all_of(inputs.begin(), inputs.end(), from_forward)) {
-      throw GraphError({.source = fmt::format("recomputes, row {}", row),
-                        .problem = "expected a tensor of forward that is not kept, made of such"});
-    }
-    problem_.recomputes.push_back(
-        {.value = value, .inputs = inputs, .workspace_bytes = workspace_bytes, .seconds = seconds});
-    relaxed_.recomputes.push_back({.value = value, .inputs = inputs, .seconds = share});
-  }
-}
-
-void RecomputedGraph::add_recomputes(OpId op) {
-  const StepGraph& graph = problem_.graph;
-  const StepOp& made_by = graph.ops[op];
-  std::uint64_t bytes = 0;
-  for (const ValueId output : made_by.outputs) bytes += graph.values[output].bytes;
-  for (std::size_t k = 0; k < made_by.outputs.size(); ++k) {
-    const StepValue& value = graph.values[made_by.outputs[k]];
-    if (value.resident || value.kept || value.bytes == 0) continue;
-    Recompute recompute{.value = made_by.outputs[k],
-                        .inputs = made_by.inputs,
-                        .workspace_bytes = made_by.workspace_bytes,
-                        .seconds = problem_.seconds[op]};
-    for (const InPlacePair& pair : made_by.in_place) {
-      if (static_cast<std::size_t>(pair.output) != k) continue;
-      recompute.in_place.push_back({.input = pair.input, .output = 0});
-    }
-    problem_.recomputes.push_back(recompute);
-    problem_.recomputes.back().workspace_bytes += bytes - value.bytes;
-    recompute.seconds /= static_cast<double>(made_by.outputs.size());
-    relaxed_.recomputes.push_back(std::move(recompute));
-  }
-}
-
-std::vector<std::int64_t> RecomputedGraph::sequence(const RecomputeChoice& choice) const {
-  RecomputeSequence sequence(problem_);
-  sequence.find(choice);
-  std::vector<std::int64_t> ops;
-  for (const RecomputedOp& op : sequence.ops()) {
-    ops.push_back(op.is_recompute ? -1 - std::int64_t{problem_.recomputes[op.index].value}
-                                  : std::int64_t{op.index});
-  }
-  return ops;
-}
-
 py::list budget_text(const std::string& text, std::vector<double> seconds, OpId backward,
-                     const std::optional<RecomputedGraph::Rows>& rows) {
-  constexpr double kNear = 0.95;  // a bound that is this share of what was found is near enough
-  struct Point {
-    std::uint64_t peak;
-    double extra_seconds, bound_seconds;
-    std::vector<std::int64_t> sequence;
-  };
-  const std::vector<Point> points =
+                     const std::optional<RecomputeRows>& rows, const RegionRows& regions) {
+  const std::vector<GraphBudgetPoint> points =
       interruptible([=, graph = graph_from(text).graph](const std::stop_source& stop) mutable {
-        const RecomputedGraph recomputed(std::move(graph), std::move(seconds), backward, rows);
-        BudgetBound one_exit(recomputed.relaxed());
-        ChainBound bound(recomputed.relaxed(), one_exit);
-        std::vector<Point> found;
-        for (const BudgetPoint& point : budget_curve(recomputed.problem())) {
-          if (stop.stop_requested()) break;
-          const BudgetVerdict verdict = check_budget(recomputed.problem(), point);
-          if (!verdict.valid) throw std::logic_error(verdict.reason);
-          found.push_back({point.peak, point.extra_seconds,
-                           bound.extra_seconds(point.peak, kNear * point.extra_seconds),
-                           recomputed.sequence(point.choice)});
-        }
-        return found;
+        GraphBudget budget(std::move(graph), std::move(seconds), backward, rows, regions, stop);
+        return budget.points();
       });
   py::list answer;
-  for (const Point& point : points) {
-    answer.append(
-        py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds, point.sequence));
+  for (const GraphBudgetPoint& point : points) {
+    answer.append(py::make_tuple(point.peak, point.extra_seconds, point.bound_seconds,
+                                 point.sequence, point.rounds));
   }
   return answer;
 }

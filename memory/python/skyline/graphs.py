@@ -80,10 +80,12 @@ class BudgetPoint:
     """A step that recomputes some values. Bytes are without resident ones."""
 
     peak: int  # in the program's sequence
-    extra_seconds: float
+    extra_seconds: float  # more than of the fastest step without a budget
     bound_seconds: float  # no step within the same peak takes fewer
-    # The step's ops by number, in sequence; -1 - t where tensor t is recomputed.
+    # The step's ops by number, in sequence; -1 - t where tensor t is recomputed. A region in rounds
+    # stands as its last op.
     sequence: List[int] = field(repr=False)
+    rounds: List[int]  # by region: how many; 0: its ops run whole
     recomputed: List[int] = field(repr=False)  # the ops that run once more, as often as they do
 
 
@@ -117,9 +119,9 @@ def order(graph, algorithm="optimal", *, in_place=True, alignment=1, time_limit=
     return Order(**answer)
 
 
-def budget(graph, bytes, seconds=None, *, backward=None, recomputes=None) -> Budget:
-    """Returns which values backward recomputes, so that the step fits into `bytes` without its
-    resident ones, and how much longer it takes.
+def budget(graph, bytes, seconds=None, *, backward=None, recomputes=None, regions=()) -> Budget:
+    """Returns which values backward recomputes and which regions run in rounds, so that the step
+    fits into `bytes` without its resident ones, and how much longer it takes.
 
     seconds     what each op takes (unset: the column `seconds` of the ops)
     backward    the first op of backward (unset: the first one of phase "backward")
@@ -127,8 +129,18 @@ def budget(graph, bytes, seconds=None, *, backward=None, recomputes=None) -> Bud
                 workspace, seconds, and its share of them if one run gives several tensors (unset:
                 whatever an op of forward writes, by that op; ops that draw random numbers must then
                 draw the same ones)
+    regions     ops that one op could replace, which computes their outputs in rounds, so that values
+                that only they read never exist whole: dicts of
+                  ops      by number, of forward alone or of backward; no path between two of them
+                           leads through another op
+                  rounds   dict: for each possible number of rounds, bytes of workspace and seconds
+                  inputs   what the op in rounds reads, from outside (unset: what the ops read);
+                           fewer, if it recomputes the rest, which another region makes in rounds
+                  in_place pairs of an input and a tensor that leaves: it may overwrite that input
+                Regions that share an op are alternatives. Each choice is a step of its own, at most
+                64 of them; the least of their bounds counts.
     """
-    curve = budget_curve(graph, seconds, backward, recomputes)
+    curve = budget_curve(graph, seconds, backward, recomputes, regions)
     bytes = whole(bytes, "bytes")
     for point in curve:
         if point.peak <= bytes:
@@ -136,7 +148,8 @@ def budget(graph, bytes, seconds=None, *, backward=None, recomputes=None) -> Bud
     raise ValueError(f"bytes: got {bytes}, but the least that was found is {curve[-1].peak}")
 
 
-def budget_curve(graph, seconds=None, backward=None, recomputes=None) -> List[BudgetPoint]:
+def budget_curve(graph, seconds=None, backward=None, recomputes=None,
+                 regions=()) -> List[BudgetPoint]:
     """Returns the points of budget(), from all kept to the fewest bytes."""
     ops = records(graph.ops)
     if seconds is None:
@@ -149,9 +162,26 @@ def budget_curve(graph, seconds=None, backward=None, recomputes=None) -> List[Bu
     if backward is None:
         raise ValueError("no op has the phase \"backward\": give its number as backward=")
     points = _memory.budget(graph.json(), [float(value) for value in seconds],
-                            whole(backward, "backward"), recomputes)
+                            whole(backward, "backward"), recomputes,
+                            [region_row(ops, region) for region in regions])
     writer = {tensor: i for i, op in enumerate(ops) for tensor in op["outputs"]}
-    return [BudgetPoint(*point, [writer[-1 - i] for i in point[-1] if i < 0]) for point in points]
+    return [BudgetPoint(peak, extra, bound, sequence, rounds,
+                        [writer[-1 - i] for i in sequence if i < 0])
+            for peak, extra, bound, sequence, rounds in points]
+
+
+def region_row(ops, region):
+    """Returns a region of budget() as _memory takes it."""
+    members = [whole(op, "regions, ops") for op in region["ops"]]
+    if any(op >= len(ops) for op in members):
+        raise ValueError(f"regions, ops: got {members}, but the graph has {len(ops)}")
+    inputs = region.get("inputs")
+    if inputs is None:
+        inside = {tensor for op in members for tensor in ops[op]["outputs"]}
+        inputs = sorted({tensor for op in members for tensor in ops[op]["inputs"]} - inside)
+    rounds = [(whole(count, "regions, rounds", least=2), whole(workspace, "regions, workspace"),
+               float(seconds)) for count, (workspace, seconds) in sorted(region["rounds"].items())]
+    return members, inputs, [tuple(pair) for pair in region.get("in_place", ())], rounds
 
 
 def records(rows):

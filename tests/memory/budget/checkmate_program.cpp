@@ -24,8 +24,11 @@ using Terms = IntegerProgram::Terms;
 
 class CheckmateModel {
  public:
-  CheckmateModel(const BudgetProblem& problem, std::uint64_t bytes) : problem_(problem) {
+  CheckmateModel(const BudgetProblem& problem, std::uint64_t bytes,
+                 const std::vector<OpRegion>& regions)
+      : problem_(problem), regions_(regions), replaced_(problem.graph.ops.size()) {
     find_unit();
+    for (const OpRegion& region : regions) add_rounds(region);
     add_moments();
     add_columns();
     for (std::size_t moment = 0; moment < moments_.size(); ++moment) {
@@ -45,12 +48,20 @@ class CheckmateModel {
   }
 
  private:
-  // When an op may run: each recompute before each op of backward.
+  // When an op may run: each recompute before each op of backward, and an op in rounds in place of
+  // the last op of its region. It runs `always` times, plus the terms.
   struct Moment {
     StepOp op;
-    bool is_recompute = false;
-    int run = kNoColumn;     // of a recompute
-    std::vector<int> alive;  // by value
+    double always = 1;
+    Terms runs = {};
+    std::vector<int> alive = {};  // by value
+  };
+  // An op in rounds that a column chooses.
+  struct Rounds {
+    const OpRegion* region;
+    std::uint64_t workspace_bytes;
+    double seconds;
+    int chosen;
   };
 
   ValueId owner(ValueId value) const { return problem_.graph.values[value].storage; }
@@ -69,6 +80,9 @@ class CheckmateModel {
     for (const StepValue& value : problem_.graph.values) count(value.resident ? 0 : value.bytes);
     for (const StepOp& op : problem_.graph.ops) count(op.workspace_bytes);
     for (const Recompute& recompute : problem_.recomputes) count(recompute.workspace_bytes);
+    for (const OpRegion& region : regions_) {
+      for (const OpRegion::Rounds& rounds : region.rounds) count(rounds.workspace_bytes);
+    }
     unit_ = std::max<std::uint64_t>(divisor, 1);
     if (problem_.graph.ops.size() <= kMostOps && sum / unit_ <= kMostUnits) return;
     throw GraphError(
@@ -78,33 +92,109 @@ class CheckmateModel {
                                 problem_.graph.ops.size(), sum / unit_, kMostOps, kMostUnits)});
   }
 
-  void add_moments() {
-    for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
-      if (op >= problem_.backward) {
-        for (const Recompute& recompute : problem_.recomputes) {
-          const int run = program_.add_whole_column(0, 1, recompute.seconds);
-          moments_.push_back({recompute.op(problem_.graph), true, run, {}});
+  // One column for each number of rounds, of which at most one is 1.
+  void add_rounds(const OpRegion& region) {
+    double whole = 0;
+    for (const OpId op : region.ops) whole += problem_.seconds[op];
+    for (const OpRegion::Rounds& rounds : region.rounds) {
+      const int chosen = program_.add_whole_column(0, 1, rounds.seconds - whole);
+      rounds_.push_back({&region, rounds.workspace_bytes, rounds.seconds, chosen});
+      for (const OpId op : region.ops) replaced_[op].push_back({chosen, -1});
+    }
+    const Terms& chosen = replaced_[region.ops.front()];
+    Terms sum;
+    for (const auto& [column, minus] : chosen) sum.push_back({column, 1});
+    program_.add_row(sum, 1);
+  }
+
+  // What others read of the region's ops, or the end of the step.
+  StepOp op_of(const Rounds& rounds) const {
+    const auto& ops = rounds.region->ops;
+    StepOp op{.name = "rounds", .inputs = rounds.region->inputs};
+    op.workspace_bytes = rounds.workspace_bytes;
+    for (const OpId replaced : ops) {
+      for (const ValueId output : problem_.graph.ops[replaced].outputs) {
+        bool leaves = problem_.graph.values[output].kept;
+        for (OpId reader = 0; reader < problem_.graph.ops.size(); ++reader) {
+          const std::vector<ValueId>& inputs = problem_.graph.ops[reader].inputs;
+          leaves |= std::ranges::find(ops, reader) == ops.end() &&
+                    std::ranges::find(inputs, output) != inputs.end();
         }
+        if (leaves) op.outputs.push_back(output);
       }
-      moments_.push_back({problem_.graph.ops[op], false, kNoColumn, {}});
+    }
+    for (const auto& [input, output] : rounds.region->in_place) {
+      const auto from = std::ranges::find(op.inputs, input) - op.inputs.begin();
+      const auto to = std::ranges::find(op.outputs, output);
+      if (to == op.outputs.end()) continue;
+      op.in_place.push_back({static_cast<int>(from), static_cast<int>(to - op.outputs.begin())});
+    }
+    return op;
+  }
+
+  OpId maker_of(ValueId value) const {
+    const auto writes = [&](const StepOp& op) {
+      return std::ranges::find(op.outputs, value) != op.outputs.end();
+    };
+    const auto& ops = problem_.graph.ops;
+    return static_cast<OpId>(std::ranges::find_if(ops, writes) - ops.begin());
+  }
+
+  // A value is not recomputed by its own op if that ran in rounds; the op in rounds recomputes all
+  // that leaves its region.
+  void add_recomputes() {
+    for (const Recompute& recompute : problem_.recomputes) {
+      const int run = program_.add_whole_column(0, 1, recompute.seconds);
+      moments_.push_back({recompute.op(problem_.graph), 0, {{run, 1}}});
+      const OpId maker = maker_of(recompute.value);
+      Terms limit = {{run, 1}};
+      for (const auto& [chosen, minus] : replaced_[maker]) limit.push_back({chosen, 1});
+      program_.add_row(limit, 1);
+      for (const Rounds& rounds : rounds_) {
+        if (std::ranges::max(rounds.region->ops) != maker) continue;
+        const int again = program_.add_whole_column(0, 1, rounds.seconds);
+        moments_.push_back({op_of(rounds), 0, {{again, 1}}});
+        program_.add_row(Terms{{again, 1}, {rounds.chosen, -1}}, 0);
+      }
     }
   }
 
-  // A value has columns from the moment after its op on.
+  void add_moments() {
+    for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
+      if (op >= problem_.backward) add_recomputes();
+      moments_.push_back({problem_.graph.ops[op], 1, replaced_[op]});
+      for (const Rounds& rounds : rounds_) {
+        if (std::ranges::max(rounds.region->ops) != op) continue;
+        moments_.push_back({op_of(rounds), 0, {{rounds.chosen, 1}}});
+      }
+    }
+  }
+
+  // A value has columns from the moment after its op on. What is kept stays from the moment on at
+  // which it must have been written.
   void add_columns() {
-    std::vector<char> written(problem_.graph.values.size());
+    std::vector<char> written(problem_.graph.values.size()), sure(written.size());
     std::vector<char> kept(problem_.graph.values.size());
     for (const StepValue& value : problem_.graph.values) {
       if (value.kept) kept[value.storage] = true;
     }
     for (Moment& moment : moments_) {
       for (ValueId value = 0; value < written.size(); ++value) {
-        moment.alive.push_back(written[value] ? program_.add_column(kept[value], 1) : kNoColumn);
+        const bool stays = kept[value] && sure[value];
+        moment.alive.push_back(written[value] ? program_.add_column(stays, 1) : kNoColumn);
       }
       for (const ValueId output : moment.op.outputs) {
-        if (counted(output)) written[output] = true;
+        if (!counted(output)) continue;
+        sure[output] = written[output] || moment.runs.empty();
+        written[output] = true;
       }
     }
+  }
+
+  // Bounds a column by how often an op runs, and by the rows' other terms.
+  void add_row_by_runs(const Moment& moment, Terms terms) {
+    for (const auto& [column, factor] : moment.runs) terms.push_back({column, -factor});
+    program_.add_row(terms, moment.always);
   }
 
   // An op that runs has its inputs in memory.
@@ -113,11 +203,9 @@ class CheckmateModel {
     for (const ValueId input : moment.op.inputs) {
       const int alive = moment.alive[owner(input)];
       if (alive == kNoColumn) continue;
-      if (moment.is_recompute) {
-        program_.add_row(Terms{{moment.run, 1}, {alive, -1}}, 0);
-      } else {
-        program_.add_equation(Terms{{alive, 1}}, 1);
-      }
+      Terms terms = moment.runs;
+      terms.push_back({alive, -1});
+      program_.add_row(terms, -moment.always);
     }
   }
 
@@ -126,11 +214,15 @@ class CheckmateModel {
     if (at == 0) return;
     const Moment& before = moments_[at - 1];
     for (ValueId value = 0; value < before.alive.size(); ++value) {
-      if (before.alive[value] == kNoColumn) continue;
-      Terms terms = {{moments_[at].alive[value], 1}, {before.alive[value], -1}};
-      if (before.is_recompute && before.op.outputs.front() == value)
-        terms.push_back({before.run, -1});
-      program_.add_row(terms, 0);
+      const bool just_made = std::ranges::find(before.op.outputs, value) != before.op.outputs.end();
+      if (moments_[at].alive[value] == kNoColumn || (just_made && before.runs.empty())) continue;
+      Terms terms = {{moments_[at].alive[value], 1}};
+      if (before.alive[value] != kNoColumn) terms.push_back({before.alive[value], -1});
+      if (just_made) {
+        add_row_by_runs(before, terms);
+      } else {
+        program_.add_row(terms, 0);
+      }
     }
   }
 
@@ -144,9 +236,9 @@ class CheckmateModel {
     }
     std::uint64_t own = moment.op.workspace_bytes;
     for (const ValueId output : moment.op.outputs) own += counted(output) ? bytes_of(output) : 0;
-    if (moment.is_recompute) terms.push_back({moment.run, units(own)});
+    for (const auto& [column, factor] : moment.runs) terms.push_back({column, factor * units(own)});
     add_pairs(at, terms);
-    program_.add_row(terms, units(bytes) - (moment.is_recompute ? 0 : units(own)));
+    program_.add_row(terms, units(bytes) - moment.always * units(own));
   }
 
   // A pair saves the output's bytes if the input is not in memory at the next moment. Each input
@@ -167,8 +259,8 @@ class CheckmateModel {
       if (std::ranges::count_if(op.inputs, is_input) > 1) continue;
       const int saved = program_.add_column(0, 1);
       bytes.push_back({saved, -units(bytes_of(output))});
-      if (moments_[at].is_recompute) program_.add_row(Terms{{saved, 1}, {moments_[at].run, -1}}, 0);
-      if (at + 1 < moments_.size()) {
+      if (!moments_[at].runs.empty()) add_row_by_runs(moments_[at], {{saved, 1}});
+      if (at + 1 < moments_.size() && moments_[at + 1].alive[input] != kNoColumn) {
         program_.add_row(Terms{{saved, 1}, {moments_[at + 1].alive[input], 1}}, 1);
       }
       use(input, saved);
@@ -178,6 +270,9 @@ class CheckmateModel {
   }
 
   const BudgetProblem& problem_;
+  const std::vector<OpRegion>& regions_;
+  std::vector<Terms> replaced_;  // by op: minus 1 for each op in rounds that replaces it
+  std::vector<Rounds> rounds_;
   std::uint64_t unit_ = 1;
   IntegerProgram program_;
   std::vector<Moment> moments_;
@@ -185,8 +280,9 @@ class CheckmateModel {
 
 }  // namespace
 
-CheckmateAnswer checkmate_program(const BudgetProblem& problem, std::uint64_t bytes) {
-  return CheckmateModel(problem, bytes).solve();
+CheckmateAnswer checkmate_program(const BudgetProblem& problem, std::uint64_t bytes,
+                                  const std::vector<OpRegion>& regions) {
+  return CheckmateModel(problem, bytes, regions).solve();
 }
 
 }  // namespace skyline

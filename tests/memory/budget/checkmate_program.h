@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "memory/budget/budget_problem.h"
+#include "memory/budget/op_region.h"
 
 namespace skyline {
 
@@ -21,10 +23,14 @@ struct CheckmateAnswer {
 //   what runs, the least such columns are whole. Only recomputes have whole columns.
 // - In forward, each op runs once, as here.
 // - Workspaces count, and an output may overwrite an input that is not read again.
+// - A whole column for each number of rounds of a region says whether one op runs in place of the
+//   region's, and recomputes what leaves it. Seconds are then beyond the step that runs whole. The
+//   region's ops follow each other, and its inputs are what they read.
 // Runs one solve at a time in a process. Stops after a fixed number of nodes.
 //
 // Throws GraphError beyond 40 ops, or if all sizes together exceed 2^16 units (their greatest
 // common divisor).
-CheckmateAnswer checkmate_program(const BudgetProblem& problem, std::uint64_t bytes);
+CheckmateAnswer checkmate_program(const BudgetProblem& problem, std::uint64_t bytes,
+                                  const std::vector<OpRegion>& regions = {});
 
 }  // namespace skyline

@@ -107,6 +107,39 @@ def least_seconds(graph, seconds, most_bytes):
     return float("inf")
 
 
+def random_region(seed, graph, seconds):
+    """Returns two ops of one phase and all ops on paths between them, in 2 or 3 rounds."""
+    source = random.Random(seed)
+    first = source.choice((0, 4))
+    low, high = sorted(source.sample(range(first, first + 4), 2))
+    writer = {tensor: i for i, row in enumerate(graph.ops) for tensor in row["outputs"]}
+
+    def follow(op):  # the ops that need it
+        found = {op}
+        for i in range(op + 1, len(graph.ops)):
+            if any(writer[tensor] in found for tensor in graph.ops[i]["inputs"]):
+                found.add(i)
+        return found
+
+    ops = [i for i in range(low, high + 1) if i in (low, high) or (i in follow(low) and
+                                                                  high in follow(i))]
+    taken = sum(seconds[i] for i in ops)
+    return {"ops": ops, "rounds": {2: (source.randint(0, 9), taken + source.randint(-1, 2)),
+                                   3: (source.randint(0, 5), taken + source.randint(0, 4))}}
+
+
+def step_in_rounds(graph, seconds, region, count):
+    """Returns the graph and the seconds in which one op has replaced the region's."""
+    ops, outside = region["ops"], [row for i, row in enumerate(graph.ops) if i not in region["ops"]]
+    inside = {tensor for i in ops for tensor in graph.ops[i]["outputs"]}
+    read = {tensor for row in outside for tensor in row["inputs"]}
+    workspace, taken = region["rounds"][count]
+    replacing = op("rounds", sorted({t for i in ops for t in graph.ops[i]["inputs"]} - inside),
+                   sorted(inside & read), phase=graph.ops[ops[0]]["phase"], workspace=workspace)
+    kept = [seconds[i] for i in range(len(graph.ops)) if i not in ops]
+    return skyline.StepGraph(graph.tensors, outside + [replacing]), kept + [taken]
+
+
 class Order(unittest.TestCase):
     def test_no_sequence_has_a_lower_peak(self):
         for seed in range(10):
@@ -215,6 +248,56 @@ class Budget(unittest.TestCase):
         for row in ((9, [2], 0, 1.0, 1.0), (3, [9], 0, 1.0, 1.0)):
             with self.assertRaisesRegex(ValueError, "recomputes, row 0: expected a tensor of forward"):
                 skyline.budget(graph, 1000, [1] * 12, recomputes=[row])
+
+    def test_no_bound_with_rounds_exceeds_what_any_step_takes(self):
+        points = in_rounds = 0
+        for seed in range(30):
+            graph, seconds = step_of_two_values(seed)
+            region = random_region(seed, graph, seconds)
+            steps = [(graph, seconds)] + [step_in_rounds(graph, seconds, region, count)
+                                          for count in region["rounds"]]
+            fastest = min(sum(seconds) for _, seconds in steps)
+            for point in skyline.budget(graph, 10_000, seconds, regions=[region]).curve:
+                least = min(sum(seconds) - fastest + least_seconds(step, seconds, point.peak)
+                            for step, seconds in steps)
+                self.assertLessEqual(point.bound_seconds, least + 1e-6, seed)
+                self.assertGreaterEqual(point.extra_seconds, least - 1e-6, seed)
+                points += 1
+                in_rounds += point.rounds != [0]
+        self.assertTrue(points / 4 < in_rounds < points, (in_rounds, points))
+
+    def test_backward_in_rounds_recomputes_what_lies_inside(self):
+        # Layers 1 to 3 and their gradients; a round of 4 has a quarter of each value inside.
+        graph = network(6)
+        regions = [{"ops": [1, 2, 3], "rounds": {4: (50, 3.0), 8: (25, 3.5)}},
+                   {"ops": [8, 9, 10], "rounds": {4: (100, 4.0)}, "inputs": [0, 3, 7]}]
+        seconds = [1] * 12
+        self.assertEqual(skyline.budget(graph, 500, seconds).point.extra_seconds, 2)
+        point = skyline.budget(graph, 500, seconds, regions=regions).point
+        self.assertEqual((point.peak, point.rounds), (500, [0, 4]))
+        self.assertAlmostEqual(point.extra_seconds, 1)
+        self.assertAlmostEqual(point.bound_seconds, 1)
+        # Nothing keeps values 1 and 2 for backward.
+        self.assertEqual(point.sequence, [0, 1, 2, 3, 4, 5, 6, 7, 10, 11])
+        overlapping = [regions[0], {"ops": [1, 2], "rounds": {2: (50, 1.5)}}]
+        curve = skyline.budget(graph, 10_000, seconds, regions=overlapping).curve
+        self.assertEqual(curve[0].rounds, [0, 2])  # faster than whole
+        for point in curve:
+            self.assertIn(0, point.rounds)
+
+    def test_bad_regions_are_named(self):
+        graph = network(4)
+        good = {"ops": [1, 2], "rounds": {2: (0, 2.0)}}
+        for change, message in (({"ops": [0, 2]}, "row 0: a path leaves the region and comes back"),
+                                ({"ops": [3, 4]}, "row 0: expected ops of forward alone"),
+                                ({"ops": []}, "row 0: expected at least one op"),
+                                ({"ops": [99]}, "ops: got .99., but the graph has 8"),
+                                ({"inputs": [1]}, "row 0: writes its input 1"),
+                                ({"inputs": [99]}, "row 0: got value 99"),
+                                ({"rounds": {1: (0, 2.0)}}, "rounds: got 1, expected a whole number"),
+                                ({"rounds": {k: (0, 2.0) for k in range(2, 99)}}, "more than 64")):
+            with self.assertRaisesRegex(ValueError, message):
+                skyline.budget(graph, 1000, [1] * 8, regions=[{**good, **change}])
 
     def test_the_curve_trades_bytes_for_seconds(self):
         curve = skyline.budget(network(8), 10_000, [1] * 16).curve
