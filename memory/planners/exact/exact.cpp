@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
 
 #include "memory/planners/exact/exact_search.h"
+#include "memory/planners/exact/joined_blocks.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/packing.h"
 #include "memory/planners/skyline/best_fit.h"
@@ -25,6 +27,9 @@ constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
 // A proof needs one run that is long enough. Each long run is twice as long as the last, and waits
 // until all runs together failed as often.
 constexpr std::uint64_t kFirstLongRun = 1000;
+// What is proved of joined blocks proves nothing of the blocks.
+constexpr std::uint64_t kNoLongRun = std::numeric_limits<std::uint64_t>::max();
+constexpr int kRoundsUnjoined = 1;  // easy packings end within them
 // The search for a capacity gets this share of the time on one thread.
 constexpr double kShareForCapacity = 0.1;
 // Weights of sections fade by this factor from one run of an order to the next.
@@ -79,6 +84,8 @@ class PartSearch {
   ExactSearch::Outcome run(Order& order, std::int64_t capacity, std::uint64_t failures,
                            ExactEffort& effort);
   void keep_found();
+  void round_joined(std::int64_t enough, std::int64_t first, bool only_first, ExactEffort& effort);
+  void join(const Deadline& deadline);
 
   std::unique_ptr<ExactProblem> problem_;  // search_ refers to it
   std::unique_ptr<ExactSearch> search_;
@@ -90,6 +97,8 @@ class PartSearch {
   int rounds_ = 0;
   std::uint64_t failures_ = 0;  // since the last long run
   std::uint64_t long_run_ = kFirstLongRun;
+  std::unique_ptr<PartSearch> joined_;  // of fewer blocks; null: none can be joined, or not yet
+  std::vector<JoinedBlocks::Place> joined_places_;
 };
 
 PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64_t seed)
@@ -113,6 +122,7 @@ void PartSearch::round(std::int64_t enough, std::int64_t first, bool only_first,
                        ExactEffort& effort) {
   if (problem_->size() > kMostBlocks || peak_ > kMostUnits) return;
   if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
+  round_joined(enough, first, only_first, effort);
   std::int64_t hard = -1;  // highest capacity that is impossible or was given up
   for (int given_up = 0; given_up < 2 && effort.work > 0 && !passed(effort.deadline);) {
     const std::int64_t least = std::max(bound_, first);
@@ -136,6 +146,31 @@ void PartSearch::round(std::int64_t enough, std::int64_t first, bool only_first,
     }
   }
   ++rounds_;
+}
+
+// Searches among the packings in which joined blocks stay together.
+void PartSearch::round_joined(std::int64_t enough, std::int64_t first, bool only_first,
+                              ExactEffort& effort) {
+  if (rounds_ == kRoundsUnjoined) join(effort.deadline);
+  if (joined_ == nullptr) return;
+  joined_->peak_ = peak_;
+  joined_->round(enough, first, only_first, effort);
+  if (joined_->peak_ == peak_) return;
+  peak_ = joined_->peak_;
+  for (std::size_t k = 0; k < offsets_.size(); ++k) {
+    const auto& [block, units] = joined_places_[k];
+    offsets_[k] = joined_->offsets_[block] + units;
+  }
+}
+
+void PartSearch::join(const Deadline& deadline) {
+  JoinedBlocks joined = join_blocks(*problem_, deadline);
+  if (joined.problem.size() == 0 || joined.problem.size() == problem_->size()) return;
+  joined_places_ = std::move(joined.places);
+  const Placement bottom{.offsets = std::vector<std::uint64_t>(problem_->size(), 0)};
+  joined_ = std::make_unique<PartSearch>(std::move(joined.problem), bottom, 0);
+  joined_->random_ = random_;
+  joined_->long_run_ = kNoLongRun;
 }
 
 ExactSearch::Outcome PartSearch::decide(std::int64_t capacity, ExactEffort& effort) {

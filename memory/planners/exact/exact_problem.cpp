@@ -79,30 +79,6 @@ std::vector<ExactProblem::Range> sections_of(const std::vector<Use>& uses, std::
   return ranges;
 }
 
-// Numbers groups of blocks in use at the same time. Each fixed block is a group of its own. Blocks
-// may swap their places if they have one alignment, and whole multiples of it or the same size.
-void number_kinds(ExactProblem& problem) {
-  using Key = std::pair<std::int64_t, std::int64_t>;
-  std::map<std::vector<Key>, std::uint32_t> known;
-  for (std::size_t k = 0; k < problem.size(); ++k) {
-    if (problem.fixed_units[k] != ExactProblem::kFree) {
-      problem.kind.push_back(problem.kinds++);
-      continue;
-    }
-    std::vector<Key> key;
-    if (!problem.alignment.empty()) {
-      const bool is_whole = problem.units[k] % problem.alignment[k] == 0;
-      key.emplace_back(problem.alignment[k], is_whole ? 0 : problem.units[k]);
-    }
-    for (std::uint32_t p = problem.first_part[k]; p < problem.first_part[k + 1]; ++p) {
-      key.emplace_back(problem.parts[p].begin, problem.parts[p].end);
-    }
-    const auto [place, is_new] = known.emplace(std::move(key), problem.kinds);
-    problem.kinds += is_new;
-    problem.kind.push_back(place->second);
-  }
-}
-
 // Blocks begin at multiples of the alignments' greatest common divisor.
 void stack(ExactProblem& problem) {
   std::int64_t step = 0;
@@ -141,12 +117,34 @@ ExactProblem problem_of(const Packing& packing, std::vector<Use> uses, std::uint
     problem.first_part.push_back(p);
   }
   problem.first_part.push_back(static_cast<std::uint32_t>(uses.size()));
-  number_kinds(problem);
+  problem.number_kinds();
   stack(problem);
   return problem;
 }
 
 }  // namespace
+
+void ExactProblem::number_kinds() {
+  using Key = std::pair<std::int64_t, std::int64_t>;
+  std::map<std::vector<Key>, std::uint32_t> known;
+  for (std::size_t k = 0; k < size(); ++k) {
+    if (fixed_units[k] != kFree) {
+      kind.push_back(kinds++);
+      continue;
+    }
+    std::vector<Key> key;
+    if (!alignment.empty()) {
+      const bool is_whole = units[k] % alignment[k] == 0;
+      key.emplace_back(alignment[k], is_whole ? 0 : units[k]);
+    }
+    for (std::uint32_t p = first_part[k]; p < first_part[k + 1]; ++p) {
+      key.emplace_back(parts[p].begin, parts[p].end);
+    }
+    const auto [place, is_new] = known.emplace(std::move(key), kinds);
+    kinds += is_new;
+    kind.push_back(place->second);
+  }
+}
 
 std::int64_t ExactProblem::most_units_in_use() const {
   std::vector<std::int64_t> change(static_cast<std::size_t>(sections) + 1, 0);

@@ -40,6 +40,10 @@ struct ExactProblem {
   std::size_t size() const { return blocks.size(); }
   std::int64_t most_units_in_use() const;  // a bound: the most in one section, less the slack
   std::int64_t highest_fixed_end() const;  // 0 if nothing is fixed
+
+  // Numbers `kind`s. Each fixed block is one of its own. Blocks may swap their places if they have
+  // one alignment, and whole multiples of it or the same size.
+  void number_kinds();
 };
 
 // Splits a packing into parts, by the tick at which they begin. Blocks that never use bytes (they
