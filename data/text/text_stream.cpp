@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -18,8 +19,7 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
-constexpr std::size_t kTailBytes = 3;  // most bytes of a character that a piece cuts off
-constexpr char32_t kMarkOfByteOrder = 0xfeff;
+constexpr std::string_view kMarkOfByteOrder = "\xef\xbb\xbf";
 constexpr std::size_t kCodePoints = 0x110000;
 constexpr std::uint32_t kNoNumber = 0xffff'ffff;
 constexpr std::uint32_t kSummands = 100;
@@ -30,118 +30,69 @@ std::string utf8_of(char32_t character) {
   return text;
 }
 
-// The place of a character in a text.
+// Returns all bytes of a file. Throws DataError if there is none.
+std::string contents_of(ByteReader& reader) {
+  std::string bytes;
+  for (std::size_t more = kReadBytes; more == kReadBytes;) {
+    const std::size_t before = bytes.size(), needed = before + kReadBytes;
+    if (needed > bytes.capacity()) {
+      const std::uint64_t room =
+          std::min<std::uint64_t>(2 * needed, needed + reader.most_remaining_bytes());
+      require_host_memory(reader.source(), "a text of " + std::to_string(before) + " bytes or more",
+                          room);
+      bytes.reserve(room);
+    }
+    bytes.resize(needed);
+    more = reader.read({reinterpret_cast<std::uint8_t*>(&bytes[before]), kReadBytes});
+    bytes.resize(before + more);
+  }
+  if (bytes.empty()) throw DataError(reader.source(), "is empty");
+  return bytes;
+}
+
+// The place of a byte in a text.
 struct Place {
-  std::size_t line = 1, characters = 0, bytes = 0;  // the latter two: in its line, before it
-
-  void pass(char32_t character) {
-    ++characters;
-    bytes += utf8_of(character).size();
-    if (character == U'\n') *this = {.line = line + 1};
+  Place(std::string_view text, std::size_t byte)
+      : begin(text.substr(0, byte).rfind('\n') + 1),
+        line("line " + std::to_string(1 + std::ranges::count(text.substr(0, begin), '\n')) + ", ") {
   }
+
+  std::size_t begin;  // of its line
+  std::string line;
 };
 
-[[noreturn]] void refuse(const std::string& source, const Place& place, char32_t character,
-                         std::size_t known) {
-  std::array<char, 16> code{};
-  std::snprintf(code.data(), code.size(), "U+%04X", static_cast<unsigned>(character));
-  throw DataError(source, "line " + std::to_string(place.line) + ", character " +
-                              std::to_string(place.characters + 1) + ": '" +
-                              printable(utf8_of(character)) + "' (" + code.data() +
-                              ") is none of the " + std::to_string(known) +
-                              " characters of the training");
-}
-
-// Decodes UTF-8 that comes in pieces.
-class Decoder {
- public:
-  explicit Decoder(std::string source) : source_(std::move(source)) {}
-
-  // Calls take(character, place) for all whole characters; at the end of the text, all must be.
-  template <typename Take>
-  void decode(std::string_view piece, bool is_end, const Take& take) {
-    tail_ += piece;
-    const auto bad = first_invalid_utf8(tail_);
-    const std::size_t end = bad.value_or(tail_.size());
-    for (const char* at = tail_.data(); at < tail_.data() + end;) {
-      const char32_t character = utf8::unchecked::next(at);
-      take(character, std::as_const(place_));
-      place_.pass(character);
-    }
-    if (bad && (is_end || end + kTailBytes < tail_.size())) {
-      throw DataError(source_,
-                      "line " + std::to_string(place_.line) + ", " +
-                          invalid_utf8_text(std::string_view(tail_).substr(end), 0, place_.bytes) +
-                          "; a text in another encoding must be converted: iconv -t UTF-8");
-    }
-    tail_.erase(0, end);
-  }
-
- private:
-  std::string source_, tail_;
-  Place place_;
-};
-
-// Asks for memory before a vector of numbers grows by `more`.
-void make_room(std::vector<std::uint16_t>& words, std::size_t more, const std::string& source) {
-  if (words.size() + more <= words.capacity()) return;
-  const std::size_t room = std::max(2 * words.capacity(), words.size() + more);
-  require_host_memory(source, "a text of " + std::to_string(words.size()) + " characters and more",
-                      room * sizeof(std::uint16_t));
-  words.reserve(room);
-}
-
-// Gives characters numbers: those of a set, or in the order in which they appear.
-class Numbers {
- public:
-  Numbers(std::string source, const CharacterSet* known)
-      : source_(std::move(source)), known_(known), numbers_(kCodePoints, kNoNumber) {}
-
-  std::uint16_t of(char32_t character, const Place& place) {
-    std::uint32_t& number = numbers_[character];
-    if (number != kNoNumber) return static_cast<std::uint16_t>(number);
-    if (known_ != nullptr) {
-      const auto found = known_->find(character);
-      if (!found) refuse(source_, place, character, known_->size());
-      number = *found;
-    } else {
-      if (seen_.size() == CharacterSet::kMost) {
-        throw DataError(source_, "different characters", "more",
-                        "at most " + std::to_string(CharacterSet::kMost));
-      }
-      number = static_cast<std::uint32_t>(seen_.size());
-      seen_.push_back(character);
-    }
-    return static_cast<std::uint16_t>(number);
-  }
-
-  // Renumbers the words in the order of characters and returns these.
-  CharacterSet sort(std::vector<std::uint16_t>& words) const {
-    if (known_ != nullptr) return *known_;
-    std::u32string sorted = seen_;
-    std::ranges::sort(sorted);
-    CharacterSet set(source_, std::move(sorted));
-    for (std::uint16_t& word : words) word = *set.find(seen_[word]);
-    return set;
-  }
-
- private:
-  std::string source_;
-  const CharacterSet* known_;
-  std::vector<std::uint32_t> numbers_;
-  std::u32string seen_;
-};
-
-// Calls take(bytes, is_end) for all pieces of a file, of which at least one has bytes.
+// Calls take(character, its first byte) for all characters of a text.
 template <typename Take>
-void for_each_piece(ByteReader& reader, const Take& take) {
-  std::vector<std::uint8_t> piece(kReadBytes);
-  for (bool is_first = true, is_end = false; !is_end; is_first = false) {
-    const std::size_t size = reader.read(piece);
-    if (is_first && size == 0) throw DataError(reader.source(), "is empty");
-    is_end = size < piece.size();
-    take(std::string_view(reinterpret_cast<const char*>(piece.data()), size), is_first, is_end);
+void decode(const std::string& source, std::string_view text, const Take& take) {
+  if (const auto bad = first_invalid_utf8(text)) {
+    const Place place(text, *bad);
+    throw DataError(source, place.line +
+                                invalid_utf8_text(text.substr(place.begin), *bad - place.begin) +
+                                "; a text in another encoding must be converted: iconv -t UTF-8");
   }
+  for (const char* at = text.data(); at < text.data() + text.size();) {
+    const auto byte = static_cast<std::size_t>(at - text.data());
+    take(utf8::unchecked::next(at), byte);
+  }
+}
+
+CharacterSet characters_of(const std::string& source, std::string_view text) {
+  std::vector<bool> seen(kCodePoints);
+  decode(source, text, [&](char32_t character, std::size_t) { seen[character] = true; });
+  std::u32string characters;
+  for (std::size_t code = 0; code < kCodePoints; ++code) {
+    if (seen[code]) characters += static_cast<char32_t>(code);
+  }
+  return {source, std::move(characters)};
+}
+
+TextStream stream_of(std::string source, std::string_view text, const CharacterSet* known) {
+  TextStream stream{.name = std::move(source), .words = {}};
+  if (text.empty()) throw DataError(stream.name, "is empty");
+  stream.characters = known != nullptr ? *known : characters_of(stream.name, text);
+  stream.vocabulary = stream.characters.size();
+  stream.words = stream.characters.encode(stream.name, text);
+  return stream;
 }
 
 }  // namespace
@@ -159,18 +110,14 @@ CharacterSet::CharacterSet(const std::string& name, std::u32string characters)
 
 CharacterSet CharacterSet::open(const std::filesystem::path& path) {
   ByteReader reader = ByteReader::open(path);
-  std::string text;
-  for_each_piece(reader, [&](std::string_view piece, bool, bool) {
-    text += piece;
-    if (text.size() > 4 * kMost) throw DataError(reader.source(), "is no set of characters");
-  });
+  const std::string text = contents_of(reader);
+  if (text.size() > 4 * kMost) throw DataError(reader.source(), "is no set of characters");
   return parse(path.string(), text);
 }
 
 CharacterSet CharacterSet::parse(const std::string& name, std::string_view text) {
   std::u32string characters;
-  Decoder(name).decode(text, true,
-                       [&](char32_t character, const Place&) { characters += character; });
+  skyline::decode(name, text, [&](char32_t character, std::size_t) { characters += character; });
   return {name, std::move(characters)};
 }
 
@@ -188,19 +135,26 @@ std::string CharacterSet::fingerprint() const {
   return std::to_string(size()) + " characters, crc32 " + digits.data();
 }
 
-std::optional<std::uint16_t> CharacterSet::find(char32_t character) const noexcept {
-  const auto found = std::ranges::lower_bound(characters_, character);
-  if (found == characters_.end() || *found != character) return {};
-  return static_cast<std::uint16_t>(found - characters_.begin());
-}
-
 std::vector<std::uint16_t> CharacterSet::encode(const std::string& source,
                                                 std::string_view text) const {
+  require_host_memory(source, "a text of " + std::to_string(text.size()) + " bytes",
+                      text.size() * sizeof(std::uint16_t));
+  std::vector<std::uint32_t> number_of(kCodePoints, kNoNumber);
+  for (std::uint32_t number = 0; number < size(); ++number) number_of[characters_[number]] = number;
   std::vector<std::uint16_t> numbers;
-  Decoder(source).decode(text, true, [&](char32_t character, const Place& place) {
-    const auto number = find(character);
-    if (!number) refuse(source, place, character, size());
-    numbers.push_back(*number);
+  numbers.reserve(text.size());
+  skyline::decode(source, text, [&](char32_t character, std::size_t byte) {
+    if (number_of[character] == kNoNumber) {
+      const Place place(text, byte);
+      const auto before = utf8::unchecked::distance(text.data() + place.begin, text.data() + byte);
+      std::array<char, 16> code{};
+      std::snprintf(code.data(), code.size(), "U+%04X", static_cast<unsigned>(character));
+      throw DataError(source, place.line + "character " + std::to_string(before + 1) + ": '" +
+                                  printable(utf8_of(character)) + "' (" + code.data() +
+                                  ") is none of the " + std::to_string(size()) +
+                                  " characters of the training");
+    }
+    numbers.push_back(static_cast<std::uint16_t>(number_of[character]));
   });
   return numbers;
 }
@@ -212,47 +166,32 @@ std::string CharacterSet::decode(std::span<const std::uint16_t> numbers) const {
 }
 
 TextStream read_characters(ByteReader reader, const CharacterSet* known) {
-  TextStream stream{.name = reader.source(), .words = {}};
-  Decoder decoder(stream.name);
-  Numbers numbers(stream.name, known);
-  bool is_start = true;
-  for_each_piece(reader, [&](std::string_view piece, bool is_first, bool is_end) {
-    if (const std::string_view wide = is_first ? wide_encoding(piece) : ""; !wide.empty()) {
-      throw DataError(stream.name, "is " + std::string(wide) + ", expected UTF-8: iconv -f " +
-                                       std::string(wide) + " -t UTF-8");
-    }
-    make_room(stream.words, piece.size() + kTailBytes, stream.name);
-    decoder.decode(piece, is_end, [&](char32_t character, const Place& place) {
-      if (std::exchange(is_start, false) && character == kMarkOfByteOrder) return;
-      stream.words.push_back(numbers.of(character, place));
-    });
-  });
-  if (stream.words.empty()) throw DataError(stream.name, "is empty");
-  stream.characters = numbers.sort(stream.words);
-  stream.vocabulary = stream.characters.size();
-  return stream;
+  const std::string bytes = contents_of(reader);
+  std::string_view text = bytes;
+  if (const std::string wide(wide_encoding(text.substr(0, kReadBytes))); !wide.empty()) {
+    throw DataError(reader.source(),
+                    "is " + wide + ", expected UTF-8: iconv -f " + wide + " -t UTF-8");
+  }
+  if (text.starts_with(kMarkOfByteOrder)) text.remove_prefix(kMarkOfByteOrder.size());
+  return stream_of(reader.source(), text, known);
 }
 
 TextStream read_tokens(ByteReader reader, std::size_t vocabulary) {
   static_assert(std::endian::native == std::endian::little);
   TextStream stream{.name = reader.source(), .words = {}, .vocabulary = vocabulary};
-  for_each_piece(reader, [&](std::string_view piece, bool, bool) {
-    if (piece.size() % sizeof(std::uint16_t) != 0) {
-      throw DataError(stream.name, "has an odd number of bytes, expected numbers of 16 bits");
-    }
-    const std::size_t before = stream.words.size(), more = piece.size() / sizeof(std::uint16_t);
-    make_room(stream.words, more, stream.name);
-    stream.words.resize(before + more);
-    std::ranges::copy(piece, reinterpret_cast<char*>(stream.words.data() + before));
-    const auto read = std::span(stream.words).subspan(before);
-    const auto bad =
-        std::ranges::find_if(read, [&](std::uint16_t word) { return word >= vocabulary; });
-    if (bad == read.end()) return;
-    throw DataError(stream.name,
-                    "word " + std::to_string(before + static_cast<std::size_t>(bad - read.begin())),
-                    std::to_string(*bad), "0 to " + std::to_string(vocabulary - 1));
-  });
-  return stream;
+  const std::string bytes = contents_of(reader);
+  if (bytes.size() % sizeof(std::uint16_t) != 0) {
+    throw DataError(stream.name, "has an odd number of bytes, expected numbers of 16 bits");
+  }
+  require_host_memory(stream.name, "a text of " + std::to_string(bytes.size()) + " bytes",
+                      bytes.size());
+  stream.words.resize(bytes.size() / sizeof(std::uint16_t));
+  std::memcpy(stream.words.data(), bytes.data(), bytes.size());
+  const auto bad =
+      std::ranges::find_if(stream.words, [&](std::uint16_t word) { return word >= vocabulary; });
+  if (bad == stream.words.end()) return stream;
+  throw DataError(stream.name, "word " + std::to_string(bad - stream.words.begin()),
+                  std::to_string(*bad), "0 to " + std::to_string(vocabulary - 1));
 }
 
 TextStream sums_text(std::size_t size, const RandomBits& random) {
@@ -265,7 +204,7 @@ TextStream sums_text(std::size_t size, const RandomBits& random) {
         english_number(a) + " plus " + english_number(b) + " is " + english_number(a + b) + "\n";
   }
   text.resize(size);
-  return read_characters(ByteReader("sums", {text.begin(), text.end()}));
+  return stream_of("sums", text, nullptr);
 }
 
 }  // namespace skyline

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,8 +33,6 @@ class CharacterSet {
   std::string fingerprint() const;
 
   std::size_t size() const noexcept { return characters_.size(); }
-  // Returns the number of a character; nothing if the set lacks it.
-  std::optional<std::uint16_t> find(char32_t character) const noexcept;
   // Throws DataError that names `source`, the character and its place: "[a.txt] line 3, character
   // 5: 'é' (U+00E9) is none of the 65 characters of the training"; also for text that is not UTF-8.
   std::vector<std::uint16_t> encode(const std::string& source, std::string_view text) const;

@@ -78,7 +78,7 @@ TEST(TextStream, RefusesMoreCharactersThanHaveNumbers) {
   const std::string text = CharacterSet("all", all).file_text();
   EXPECT_EQ(read(text).vocabulary, CharacterSet::kMost);
   EXPECT_THAT(data_error_of([&] { read(text + "a"); }),
-              HasSubstr("different characters, got more, expected at most 65536"));
+              HasSubstr("number of characters, got 65537, expected 1 to 65536"));
 }
 
 TEST(TextStream, NamesACharacterThatTrainingLacked) {
