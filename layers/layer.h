@@ -37,9 +37,12 @@ class Layer {
   void add_buffer(Context& context, const TensorName& what, const TensorSpec& spec, float value);
   // Adds a number of batches, which only files hold.
   void add_batch_counter(const std::string& what) { weights_.push_back({.name = what}); }
-  // Adds the parameters and buffers of `part`, a layer inside this one. In files they are below
+  // Adds the parameters and buffers of `parts`, layers inside this one. In files they are below
   // part.name(), or below `stored`; if that is empty, the part's names are this layer's.
-  void own(const Layer& part) { own_as(part.name(), part); }
+  template <typename... Layers>
+  void own(const Layers&... parts) {
+    (own_as(parts.name(), parts), ...);
+  }
   void own_as(std::string_view stored, const Layer& part);
 
   // Returns an empty tensor if there is no such parameter.

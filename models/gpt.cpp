@@ -7,7 +7,6 @@
 
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/attention/attention.h"
-#include "framework/ops/connection/embedding.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
 
@@ -80,12 +79,8 @@ GptBlock::Layers GptBlock::make_layers(Context& context, std::string_view name,
 
 GptBlock::GptBlock(Context& context, std::string_view name, const GptShape& shape)
     : Layer(name), shape_(shape), layers_(make_layers(context, name, shape)) {
-  own(layers_.ln_1);
-  own(layers_.c_attn);
-  own(layers_.attn_c_proj);
-  own(layers_.ln_2);
-  own(layers_.c_fc);
-  own(layers_.mlp_c_proj);
+  own(layers_.ln_1, layers_.c_attn, layers_.attn_c_proj);
+  own(layers_.ln_2, layers_.c_fc, layers_.mlp_c_proj);
 }
 
 Tensor GptBlock::operator()(Context& context, Tensor x, std::int64_t sequences) const {
@@ -126,14 +121,11 @@ Gpt::Gpt(Context& context, const GptShape& shape)
   may_hold({.name = "lm_head.weight", .same_as = "wte.weight"});
 }
 
-Tensor Gpt::features(Context& context, Tensor words) const {
-  const std::int64_t sequences = words.shape()[0];
-  Tensor x;
+Tensor Gpt::features(Context& context, Tensor words, Tensor places, std::int64_t sequences) const {
+  Tensor x = wte_(context, std::move(words)), y = wpe_(context, std::move(places));
   {
-    const LayerScope scope(context, wte_.name());
-    x = embedding_sum(context, std::move(words), wte_.parameters()[0].value,
-                      wpe_.parameters()[0].value);
-    x = dropout(context, std::move(x), shape_.dropout);
+    const LayerScope scope(context, wpe_.name());
+    x = dropout(context, add(context, std::move(x), std::move(y)), shape_.dropout);
   }
   for (const GptBlock& block : blocks_) x = block(context, std::move(x), sequences);
   return ln_f_(context, std::move(x));

@@ -61,9 +61,9 @@ class Gpt : public Network {
 
   const GptShape& shape() const noexcept { return shape_; }
 
-  // Returns z [B T, C] after ln_f, for words i32 [B, T] with T at most `positions`. Throws
-  // ShapeError, WordError.
-  Tensor features(Context& context, Tensor words) const;
+  // Returns z [B T, C] after ln_f, for the words i32 [B T] of B sequences, one after the other, and
+  // the place i32 [B T] of each in its sequence, below `positions`. Throws ShapeError, WordError.
+  Tensor features(Context& context, Tensor words, Tensor places, std::int64_t sequences) const;
   // Returns the logits [R, V] of rows of z [R, C].
   Tensor logits(Context& context, Tensor z) const;
   // Returns the mean loss f32 [1] of z, given the words i32 [R] that should follow: by

@@ -2,32 +2,11 @@
 
 #include "framework/compute.h"
 #include "framework/ops/attention/attention_kernels.h"
-#include "framework/ops/connection/embedding_kernels.h"
 #include "framework/ops/normalization/layer_norm_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
 namespace skyline {
 namespace {
-
-TEST(TransformerKernels, AddsRowsOfWordsAndPlaces) {
-  for (const std::int64_t features : {1, 3, 4, 40}) {
-    const EmbeddingSumProblem problem{{15, 6, features}, 5, 7};
-    expect_same(
-        "embedding_sum",
-        {.cpu = [=] { return make_embedding_sum_cpu(problem); },
-         .cuda = [=](CudaCompute& compute) { return make_embedding_sum_cuda(compute, problem); },
-         .inputs = {bytes_of(random_integers(15, 2, 6)), random_operand(6 * features, 3),
-                    random_operand(7 * features, 4)},
-         .outputs = {{{15, features}}}});
-    expect_same("embedding_sum_grad", {.cpu = [=] { return make_embedding_sum_grad_cpu(problem); },
-                                       .cuda =
-                                           [=](CudaCompute& compute) {
-                                             return make_embedding_sum_grad_cuda(compute, problem);
-                                           },
-                                       .inputs = {random_operand(15 * features, 5)},
-                                       .outputs = {{{7, features}}}});
-  }
-}
 
 TEST(TransformerKernels, LayerNormIsThatOfTheCpu) {
   for (const Shape& x : {Shape{1, 3}, Shape{3, 5}, Shape{130, 70}, Shape{4, 600}}) {

@@ -61,13 +61,14 @@ TEST_F(GptTest, FilesHaveTheNamesOfHuggingFace) {
 
 TEST_F(GptTest, AnswersEachWordOfEachWindow) {
   const Gpt model(context_, {.words = 11, .positions = 8, .layers = 2, .heads = 2, .units = 4});
-  const auto words = [&](std::int64_t windows, std::int64_t length) {
-    return context_.upload({{windows, length}, DType::kInt32}, nullptr, "words");
+  const auto words = [&](std::int64_t count) {
+    return context_.upload({{count}, DType::kInt32}, nullptr, "words");
   };
-  const Tensor z = model.features(context_, words(3, 5));
+  const Tensor z = model.features(context_, words(15), words(15), 3);
   EXPECT_EQ(z.shape(), (Shape{15, 4}));
   EXPECT_EQ(model.logits(context_, z).shape(), (Shape{15, 11}));
-  EXPECT_THROW(model.features(context_, words(3, 9)), ShapeError);
+  EXPECT_THROW(model.features(context_, words(15), words(14), 3), ShapeError);
+  EXPECT_THROW(model.features(context_, words(15), words(15), 4), ShapeError);
 }
 
 TEST_F(GptTest, HeadsDivideTheUnits) {

@@ -60,13 +60,15 @@ GptBytes derived(const GptNumbers& n) {
       const ValueId storage = graph.values[input].storage;
       const auto written = writers.extract(storage);  // counts once
       if (written.empty() || graph.values[storage].resident) continue;
-      kept[written.mapped()->name] += static_cast<std::int64_t>(graph.values[storage].bytes);
+      const StepOp& writer = *written.mapped();
+      kept[writer.layer == "wpe" ? "embedding" : std::string_view(writer.name)] +=
+          static_cast<std::int64_t>(graph.values[storage].bytes);
     }
   }
   constexpr std::int64_t kBytes = sizeof(float);
   return {.parameters = kBytes * facts.parameters,
           .moments = 2 * kBytes * facts.parameters,
-          .embedding = kept["embedding_sum"],
+          .embedding = kept["embedding"],
           .additions = kept["add"],
           .layer_norm = kept["layer_norm"],
           .linear = kept["linear"],

@@ -16,8 +16,13 @@
 namespace skyline {
 namespace {
 
-TensorSpec words_spec(std::size_t windows, std::size_t length) {
-  return {{static_cast<std::int64_t>(windows), static_cast<std::int64_t>(length)}, DType::kInt32};
+// Bytes of the uploads of so many words, and of as many places or answers.
+std::size_t upload_bytes(std::size_t words) {
+  return align_up(words * sizeof(std::int32_t), kAlignmentBytes);
+}
+
+Tensor upload_words(Context& context, std::span<const std::int32_t> words, std::string_view name) {
+  return context.upload({{std::ssize(words)}, DType::kInt32}, words.data(), name);
 }
 
 }  // namespace
@@ -63,17 +68,24 @@ BatchFacts TextRun::batch_facts() const {
 std::size_t TextRun::input_bytes() const {
   std::size_t bytes = 0;
   for (std::size_t number = 0; number < step_batches(); ++number) {
-    bytes += 2 * align_up(batch(number).words.size() * sizeof(std::int32_t), kAlignmentBytes);
+    bytes += 3 * upload_bytes(batch(number).words.size());
   }
   return bytes;
 }
 
+Tensor TextRun::features(std::span<const std::int32_t> words, std::size_t windows) {
+  while (places_.size() < words.size()) {
+    places_.push_back(static_cast<std::int32_t>(places_.size() % options_.length));
+  }
+  Tensor on_device = upload_words(context, words, "words");
+  Tensor places = upload_words(context, std::span(places_).first(words.size()), "places");
+  return model.features(context, std::move(on_device), std::move(places),
+                        static_cast<std::int64_t>(windows));
+}
+
 Tensor TextRun::loss(const WindowBatch& batch, bool accumulate) {
-  const std::size_t length = batch.words.size() / batch.windows;
-  Tensor words = context.upload(words_spec(batch.windows, length), batch.words.data(), "words");
-  Tensor answers =
-      context.upload({{std::ssize(batch.answers)}, DType::kInt32}, batch.answers.data(), "answers");
-  Tensor z = model.features(context, std::move(words));
+  Tensor answers = upload_words(context, batch.answers, "answers");
+  Tensor z = features(batch.words, batch.windows);
   return model.loss(context, std::move(z), std::move(answers), accumulate);
 }
 
@@ -95,11 +107,9 @@ float TextRun::inference_step() {
 }
 
 std::vector<float> TextRun::next_word(std::span<const std::int32_t> words) {
-  context.stage_uploads(align_up(options_.length * sizeof(std::int32_t), kAlignmentBytes));
+  context.stage_uploads(2 * upload_bytes(options_.length));
   StepScope step(context, {words.size(), StepKind::kInference});
-  Tensor z =
-      model.features(context, context.upload(words_spec(1, words.size()), words.data(), "words"));
-  z = slice_rows(context, std::move(z), std::ssize(words) - 1, 1);
+  Tensor z = slice_rows(context, features(words, 1), std::ssize(words) - 1, 1);
   const Tensor logits = model.logits(context, std::move(z));
   std::vector<float> host;
   if (context.options().execute) host.resize(static_cast<std::size_t>(model.shape().words));

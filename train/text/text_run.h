@@ -47,6 +47,9 @@ class TextRun final : public ModelRun {
   ShapeKey shape_key() const override { return batch(0).windows; }
   std::size_t input_bytes() const override;
 
+  // Returns the output of ln_f [B T, C] for B windows; one may be shorter than `length`.
+  Tensor features(std::span<const std::int32_t> words, std::size_t windows);
+
   // Runs an inference step and returns the logits [V] of the word after these, at most `length`.
   // Computes the logits of the last word alone; its plan serves all shorter texts, too. Empty in a
   // dry run.
@@ -66,6 +69,7 @@ class TextRun final : public ModelRun {
   const TextStream* text_;
   std::optional<WindowLoader> loader_;
   std::vector<WindowBatch> batches_;
+  std::vector<std::int32_t> places_;  // of the words of windows
 };
 
 }  // namespace skyline

@@ -30,14 +30,8 @@ class WordError : public std::out_of_range {
 // throws WordError when it next reads.
 //
 // Backward sums each id's rows. If another op has computed a part of the table's gradient, it adds
-// them to that part in place, instead of making a second table: see GradientAdder.
+// them to that part in place, instead of making a second table, see GradientAdder:
+// linear_cross_entropy() has if the table is also its weight, as in GPT-2.
 Tensor embedding(Context& context, Tensor ids, Tensor table);
-
-// Returns the sum of embedding() and a row for each word's place in its sequence: ids i32 [B, T],
-// words [V, C], places [T', C] with T <= T', result f32 [B T, C]. Retains ids. The gradient of
-// `words` is that of embedding(); if they are also the weight of linear_cross_entropy(), as in
-// GPT-2, it adds to the weight's gradient in place. The gradient of `places` adds sequences in
-// their order; rows from T on are 0. Throws as embedding() does.
-Tensor embedding_sum(Context& context, Tensor ids, Tensor words, Tensor places);
 
 }  // namespace skyline

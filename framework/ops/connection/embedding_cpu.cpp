@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
@@ -124,37 +123,6 @@ std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem) {
 
 std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem) {
   return std::make_unique<EmbeddingGradKernelCpu>(problem);
-}
-
-std::unique_ptr<Kernel> make_embedding_sum_cpu(const EmbeddingSumProblem& problem) {
-  return make_kernel([problem](const KernelArguments& arguments) {
-    const std::int64_t rows = problem.words.rows, features = problem.words.features;
-    const auto* const ids = arguments.input<std::int32_t>(0);
-    check_ids(ids, problem.words);
-    const bool parallel = rows * features >= kSerialArithmetic;
-    for_each_index(rows, parallel, [&](std::int64_t row) {
-      const float* const word = arguments.input<float>(1) + ids[row] * features;
-      std::transform(word, word + features,
-                     arguments.input<float>(2) + row % problem.length * features,
-                     arguments.output<float>(0) + row * features, std::plus<float>());
-    });
-  });
-}
-
-std::unique_ptr<Kernel> make_embedding_sum_grad_cpu(const EmbeddingSumProblem& problem) {
-  return make_kernel([problem](const KernelArguments& arguments) {
-    const std::int64_t features = problem.words.features, length = problem.length;
-    const bool parallel = problem.words.rows * features >= kSerialArithmetic;
-    for_each_index(problem.places, parallel, [&](std::int64_t place) {
-      float* const sum = arguments.output<float>(0) + place * features;
-      if (place >= length) return (void)std::fill_n(sum, features, 0.0f);
-      std::copy_n(arguments.input<float>(0) + place * features, features, sum);
-      for (std::int64_t row = place + length; row < problem.words.rows; row += length) {
-        const float* const more = arguments.input<float>(0) + row * features;
-        for (std::int64_t k = 0; k < features; ++k) sum[k] += more[k];
-      }
-    });
-  });
 }
 
 }  // namespace skyline

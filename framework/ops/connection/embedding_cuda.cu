@@ -8,7 +8,6 @@
 #include "framework/kernel.h"
 #include "framework/ops/connection/embedding.h"
 #include "framework/ops/connection/embedding_kernels.h"
-#include "framework/ops/support/column_sums_cuda.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
@@ -26,10 +25,10 @@ void raise_word_error(std::int64_t row, std::int32_t id, std::int64_t words) {
 template <int kWidth>
 struct EmbeddingBody {
   const std::int32_t* ids;
-  const float *table, *places;  // the latter null without places
+  const float* table;
   float* output;
   std::int64_t words, features;
-  Divider units_per_row, length;
+  Divider units_per_row;
   unsigned long long* wrong;
 
   __device__ void operator()(std::int64_t unit) const {
@@ -37,13 +36,9 @@ struct EmbeddingBody {
     const std::int32_t id = ids[row];
     const bool known = id >= 0 && id < words;
     if (!known && column == 0) note_wrong_value(wrong, row, id);
-    auto values = known ? load<kWidth>(table + id * features + column * kWidth)
-                        : vector_of<kWidth>(std::numeric_limits<float>::quiet_NaN());
-    if (places != nullptr) {
-      const auto more = load<kWidth>(places + length(row).remainder * features + column * kWidth);
-      for (int k = 0; k < kWidth; ++k) values.at[k] += more.at[k];
-    }
-    store(output + unit * kWidth, values);
+    store(output + unit * kWidth, known
+                                      ? load<kWidth>(table + id * features + column * kWidth)
+                                      : vector_of<kWidth>(std::numeric_limits<float>::quiet_NaN()));
   }
 };
 
@@ -81,42 +76,19 @@ __global__ void sum_rows_kernel(EmbeddingProblem problem, SortedRows sorted,
   store(to, sum);
 }
 
-// Without places, these are null and the length is 1.
-std::unique_ptr<Kernel> make_rows(CudaCompute& compute, const EmbeddingProblem& problem,
-                                  bool places, std::int64_t length) {
+}  // namespace
+
+std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute, const EmbeddingProblem& problem) {
   return make_kernel([=, &compute](const KernelArguments& arguments) {
     auto* wrong = compute.wrong_values().place(raise_word_error, problem.words);
     with_width(problem.features % kFloats == 0, [&](auto width) {
       const std::int64_t units = problem.features / width;
-      for_each_index(compute, problem.rows * units,
-                     EmbeddingBody<width.value>{
-                         arguments.input<std::int32_t>(0), arguments.input<float>(1),
-                         places ? arguments.input<float>(2) : nullptr, arguments.output<float>(0),
-                         problem.words, problem.features, Divider(units), Divider(length), wrong});
+      for_each_index(
+          compute, problem.rows * units,
+          EmbeddingBody<width.value>{arguments.input<std::int32_t>(0), arguments.input<float>(1),
+                                     arguments.output<float>(0), problem.words, problem.features,
+                                     Divider(units), wrong});
     });
-  });
-}
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_embedding_cuda(CudaCompute& compute, const EmbeddingProblem& problem) {
-  return make_rows(compute, problem, false, 1);
-}
-
-std::unique_ptr<Kernel> make_embedding_sum_cuda(CudaCompute& compute,
-                                                const EmbeddingSumProblem& problem) {
-  return make_rows(compute, problem.words, true, problem.length);
-}
-
-std::unique_ptr<Kernel> make_embedding_sum_grad_cuda(CudaCompute& compute,
-                                                     const EmbeddingSumProblem& problem) {
-  const std::int64_t used = problem.length * problem.words.features;
-  const ColumnSums sums(problem.words.rows / problem.length, used);
-  return make_kernel(sums.workspace_bytes(), [=, &compute](const KernelArguments& arguments) {
-    sums.run(compute, arguments.input<float>(0), arguments.output<float>(0), arguments.workspace);
-    const auto rest = static_cast<std::size_t>(problem.places - problem.length);
-    compute.zero(arguments.outputs[0] + static_cast<std::size_t>(used) * sizeof(float),
-                 rest * static_cast<std::size_t>(problem.words.features) * sizeof(float));
   });
 }
 

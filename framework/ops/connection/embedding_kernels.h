@@ -26,19 +26,4 @@ CUDA_ONLY CudaMaker<EmbeddingProblem> make_embedding_cuda;
 CpuMaker<EmbeddingProblem> make_embedding_grad_cpu;
 CUDA_ONLY CudaMaker<EmbeddingProblem> make_embedding_grad_cuda;
 
-// Rows of two tables: row r has place r % length.
-struct EmbeddingSumProblem {
-  EmbeddingProblem words;
-  std::int64_t length = 0;  // of a sequence
-  std::int64_t places = 0;  // rows of their table
-};
-
-// Inputs ids, table of words, table of places; output [rows, features]. Ids as in make_embedding_*.
-CpuMaker<EmbeddingSumProblem> make_embedding_sum_cpu;
-CUDA_ONLY CudaMaker<EmbeddingSumProblem> make_embedding_sum_cuda;
-
-// Input grad_output; output the gradient of the table of places.
-CpuMaker<EmbeddingSumProblem> make_embedding_sum_grad_cpu;
-CUDA_ONLY CudaMaker<EmbeddingSumProblem> make_embedding_sum_grad_cuda;
-
 }  // namespace skyline

@@ -14,17 +14,4 @@ inline HostTensor embedding(const HostTensor& ids, const HostTensor& table) {
   return y;
 }
 
-// ids [B, T]; the sum of a word's row and that of its place.
-inline HostTensor embedding_sum(const HostTensor& ids, const HostTensor& words,
-                                const HostTensor& places) {
-  const HostTensor flat(Shape{ids.elements()}, ids.values);
-  HostTensor y = embedding(flat, words);
-  for (std::int64_t row = 0; row < y.shape[0]; ++row) {
-    for (std::int64_t c = 0; c < y.shape[1]; ++c) {
-      y.at(row, c) += places.at(row % ids.shape[1], c);
-    }
-  }
-  return y;
-}
-
 }  // namespace skyline::reference

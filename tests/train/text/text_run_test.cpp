@@ -146,8 +146,7 @@ std::vector<std::int32_t> first_words(std::size_t count) {
 TEST(TextRunTest, TheNextWordFollowsFromThoseBeforeAlone) {
   TextRun run({}, gpt_inference(), small_gpt());
   const std::vector<std::int32_t> words = first_words(kSmallLength);
-  const Tensor z = run.model.features(
-      run.context, run.context.upload({{1, kSmallLength}, DType::kInt32}, words.data(), "words"));
+  const Tensor z = run.features(words, 1);
   std::vector<float> all(kSmallLength * small_sums().vocabulary);
   run.context.download(run.model.logits(run.context, z), all.data());
   for (std::size_t length = 1; length <= kSmallLength; ++length) {

@@ -86,10 +86,8 @@ TEST_P(TorchGptTest, NamesAndShapesAreThoseOfTheFile) {
 
 TEST_P(TorchGptTest, LogitsAreTheSame) {
   Context& context = run_.context;
-  const std::vector<std::int32_t>& words = run_.batches()[0].words;
-  const Tensor logits = run_.model.logits(
-      context, run_.model.features(context, context.upload({{kWindows, kLength}, DType::kInt32},
-                                                           words.data(), "words")));
+  const Tensor logits =
+      run_.model.logits(context, run_.features(run_.batches()[0].words, kWindows));
   std::vector<float> all(static_cast<std::size_t>(logits.shape().elements()));
   context.download(logits, all.data());
   const auto last = std::span(all).last(kWords);

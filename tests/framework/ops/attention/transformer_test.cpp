@@ -46,12 +46,11 @@ struct Transformer {
     }
     return parameters[next++].value;
   }
-  Tensor words(const Shape& shape) {
+  template <typename Number>
+  Tensor numbers(const Number& number) {
     std::vector<std::int32_t> host;
-    for (std::int64_t k = 0; k < shape.elements(); ++k) {
-      host.push_back(static_cast<std::int32_t>(k * k % kWords));
-    }
-    return run.context.upload({shape, DType::kInt32}, host.data());
+    for (std::int32_t k = 0; k < kSentences * kLength; ++k) host.push_back(number(k));
+    return run.context.upload({{std::ssize(host)}, DType::kInt32}, host.data());
   }
   Tensor project(Tensor x, const char* name, std::int64_t from, std::int64_t to) {
     return linear(run.context, std::move(x), parameter(name, {to, from}, 0.3), {});
@@ -62,8 +61,11 @@ struct Transformer {
   Tensor loss() {
     Context& context = run.context;
     const Tensor table = parameter("wte", {kWords, kChannels}, 0.5);
-    Tensor x = embedding_sum(context, words({kSentences, kLength}), table,
-                             parameter("wpe", {kLength, kChannels}, 0.5));
+    const auto word = [](std::int32_t k) { return static_cast<std::int32_t>(k * k % kWords); };
+    const auto place = [](std::int32_t k) { return static_cast<std::int32_t>(k % kLength); };
+    const Tensor places = parameter("wpe", {kLength, kChannels}, 0.5);
+    Tensor x = add(context, embedding(context, numbers(word), table),
+                   embedding(context, numbers(place), places));
     for (const char* block : {"h.0", "h.1"}) {
       const LayerScope scope(context, block);
       Tensor y = project(normalize(x, "ln_1"), "c_attn", kChannels, 3 * kChannels);
@@ -72,9 +74,8 @@ struct Transformer {
       y = gelu(context, project(normalize(x, "ln_2"), "c_fc", kChannels, 4 * kChannels));
       x = add(context, std::move(x), project(std::move(y), "c_proj", 4 * kChannels, kChannels));
     }
-    return linear_cross_entropy(context, {.x = normalize(std::move(x), "ln_f"),
-                                          .weight = table,
-                                          .labels = words(Shape{kSentences * kLength})});
+    return linear_cross_entropy(
+        context, {.x = normalize(std::move(x), "ln_f"), .weight = table, .labels = numbers(word)});
   }
 
   RecordedContext run;

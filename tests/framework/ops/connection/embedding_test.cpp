@@ -32,57 +32,6 @@ TEST(Embedding, MatchesReferenceWhereWordsDoNotOccur) { check(4, 31, 5, 322); }
 TEST(Embedding, MatchesReferenceOnOneWord) { check(7, 1, 2, 323); }
 TEST(Embedding, MatchesReferenceWhenParallel) { check(131, 131, 127, 324); }
 
-// Sentences of `length` words; `places` may have rows that none of them uses.
-void check_sum(std::int64_t sentences, std::int64_t length, std::int64_t places,
-               std::int64_t features) {
-  constexpr std::uint64_t kSeed = 325;
-  HostTensor ids = random_labels(sentences * length, 7, kSeed);
-  ids.shape = {sentences, length};
-  check_op({.apply =
-                [](Context& context, std::vector<Tensor> x) {
-                  return embedding_sum(context, std::move(x[0]), std::move(x[1]), std::move(x[2]));
-                },
-            .reference =
-                [](const std::vector<HostTensor>& x) {
-                  return reference::embedding_sum(x[0], x[1], x[2]);
-                },
-            .inputs = {std::move(ids), random_tensor({7, features}, kSeed, 1),
-                       random_tensor({places, features}, kSeed, 2)},
-            .derivatives_per_input = 50,
-            .seed = kSeed});
-}
-
-TEST(EmbeddingSum, MatchesReference) {
-  check_sum(3, 4, 4, 5);
-  check_sum(1, 1, 3, 2);
-  check_sum(2, 5, 9, 8);
-}
-TEST(EmbeddingSum, MatchesReferenceWhenParallel) { check_sum(9, 31, 40, 127); }
-
-TEST(EmbeddingSum, RefusesWhatDoesNotFit) {
-  RecordedContext recorded;
-  Context& context = recorded.context;
-  const std::vector<std::int32_t> host(12);
-  const Tensor ids = context.upload({{2, 3}, DType::kInt32}, host.data());
-  const auto table = [&](std::int64_t rows, std::int64_t columns) {
-    return context.upload({{rows, columns}}, host.data());
-  };
-  EXPECT_THROW(embedding_sum(context, table(2, 3), table(2, 3), table(3, 3)), ShapeError);
-  EXPECT_THROW(embedding_sum(context, ids, table(2, 3), table(2, 3)), ShapeError);
-  EXPECT_THROW(embedding_sum(context, ids, table(2, 3), table(3, 2)), ShapeError);
-  EXPECT_THROW(embedding_sum(context, context.upload({Shape{3}, DType::kInt32}, host.data()),
-                             table(2, 3), table(3, 3)),
-               ShapeError);
-  const std::vector<std::int32_t> unknown = {0, 1, 1, 0, 2, 0};
-  const Tensor wrong = context.upload({{2, 3}, DType::kInt32}, unknown.data());
-  EXPECT_THROW(
-      {
-        float values[18];
-        context.download(embedding_sum(context, wrong, table(2, 3), table(3, 3)), values);
-      },
-      WordError);
-}
-
 TEST(Embedding, NamesTheRowOfAnIdOutOfRange) {
   for (const std::int32_t id : {-1, 2, std::numeric_limits<std::int32_t>::min()}) {
     RecordedContext recorded;
