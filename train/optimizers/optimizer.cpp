@@ -23,78 +23,65 @@ std::vector<Parameter> trained_parameters(const Network& network) {
   return trained;
 }
 
-// Stochastic gradient descent with momentum, see sgd_momentum_op(). Keeps a "velocity" for each
-// parameter.
-class Sgd final : public Optimizer {
- public:
-  Sgd(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
-      : Optimizer(context, network, {"velocity"}, options, place),
-        momentum_(options.momentum),
-        weight_decay_(options.weight_decay) {}
-
- private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
-                                      bool decay) const override {
-    return sgd_momentum_op({.learning_rate = params.learning_rate,
-                            .momentum = momentum_,
-                            .weight_decay = decay ? weight_decay_ : 0},
-                           parameters, place());
-  }
-
-  float momentum_, weight_decay_;
-};
-
-// Adam, see adam_op(). Keeps a "first_moment" and a "second_moment" for each parameter.
-class Adam final : public Optimizer {
- public:
-  Adam(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
-      : Optimizer(context, network, {"first_moment", "second_moment"}, options, place),
-        beta2_(options.beta2) {}
-
- private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
-                                      bool) const override {
-    return adam_op({.alpha = params.learning_rate, .beta2 = beta2_, .step = params.step},
-                   parameters, place());
-  }
-
-  float beta2_;
-};
-
-// AdamW, see adamw_op(), which lets matrices decay. Keeps what Adam keeps.
-class AdamW final : public Optimizer {
- public:
-  AdamW(Context& context, const Network& network, const OptimizerOptions& options, RankOf place)
-      : Optimizer(context, network, {"first_moment", "second_moment"}, options, place),
-        beta2_(options.beta2),
-        weight_decay_(options.weight_decay) {}
-
- private:
-  std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
-                                      bool) const override {
-    return adamw_op({.alpha = params.learning_rate,
-                     .beta2 = beta2_,
-                     .weight_decay = weight_decay_,
-                     .step = params.step},
-                    parameters, place());
-  }
-
-  float beta2_, weight_decay_;
-};
+AdamParams adam_params(const OptimizerOptions& options, const UpdateParams& params) {
+  return {.alpha = params.learning_rate,
+          .beta2 = options.beta2,
+          .weight_decay = options.weight_decay,
+          .step = params.step};
+}
 
 }  // namespace
 
-const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names = {"sgd", "adam", "adamw"};
+struct OptimizerRule {
+  std::string name;
+  std::vector<std::string> parts;  // of its state, for each parameter
+  // Returns an op that updates so many parameters, which decay or do not.
+  std::shared_ptr<const Op> (*op)(const OptimizerOptions& options, const UpdateParams& params,
+                                  bool decay, std::size_t parameters, const RankOf& place);
+};
+
+namespace {
+
+const std::vector<OptimizerRule> kRules = {
+    {"sgd",
+     {"velocity"},
+     [](auto& options, auto& params, bool decay, std::size_t parameters, auto& place) {
+       return sgd_momentum_op({.learning_rate = params.learning_rate,
+                               .momentum = options.momentum,
+                               .weight_decay = decay ? options.weight_decay : 0},
+                              parameters, place);
+     }},
+    {"adam",
+     {"first_moment", "second_moment"},
+     [](auto& options, auto& params, bool, std::size_t parameters, auto& place) {
+       return adam_op(adam_params(options, params), parameters, place);
+     }},
+    {"adamw",
+     {"first_moment", "second_moment"},
+     [](auto& options, auto& params, bool, std::size_t parameters, auto& place) {
+       return adamw_op(adam_params(options, params), parameters, place);
+     }}};
+
+const OptimizerRule& rule_of(const std::string& name) {
+  const auto rule = std::ranges::find(kRules, name, &OptimizerRule::name);
+  if (rule == kRules.end()) throw std::invalid_argument("unknown optimizer '" + name + "'");
+  return *rule;
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerRule& rule : kRules) names.push_back(rule.name);
   return names;
 }
 
-Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
-                     const OptimizerOptions& options, RankOf place)
-    : parameters_(trained_parameters(network)),
+Optimizer::Optimizer(Context& context, const Network& network, const OptimizerOptions& options,
+                     RankOf place)
+    : rule_(rule_of(options.name)),
+      options_(options),
+      parameters_(trained_parameters(network)),
       place_(place),
-      clip_(options.clip),
-      decay_weights_only_(options.decay_weights_only),
       together_(context.compute().cuda() != nullptr && !context.options().fused_update) {
   if (clips() && context.options().fused_update) {
     throw std::invalid_argument(
@@ -102,7 +89,7 @@ Optimizer::Optimizer(Context& context, const Network& network, std::vector<std::
   }
   for (const Parameter& parameter : parameters_) {
     const TensorSpec spec = state_spec(parameter.value.spec(), place_);
-    for (const std::string& part : parts) {
+    for (const std::string& part : rule_.parts) {
       state_.push_back({parameter.name + "." + part,
                         context.resident(spec, Category::kOptimizer, parameter.name)});
     }
@@ -123,8 +110,8 @@ void Optimizer::add_updates(BackwardGraph& graph, const UpdateParams& params,
   std::size_t parameters = 0;  // of the next op
   const auto add_op = [&](std::string layer, bool decay) {
     if (scale) inputs.push_back(*scale);
-    graph.add_update(update_op(params, std::exchange(parameters, 0), decay), std::move(layer),
-                     std::exchange(inputs, {}), std::exchange(results, {}));
+    graph.add_update(rule_.op(options_, params, decay, std::exchange(parameters, 0), place_),
+                     std::move(layer), std::exchange(inputs, {}), std::exchange(results, {}));
   };
   for (const bool decay : {true, false}) {
     for (const std::size_t i : which) {
@@ -152,20 +139,12 @@ std::optional<BackwardInput> Optimizer::add_clip_factor(BackwardGraph& graph) co
           graph.add_update(sum_of_squares_op(), layer_of(parameter), {*gradient}).front());
     }
   }
-  return graph.add_update(clip_factor_op(clip_), "", std::move(sums)).front();
+  return graph.add_update(clip_factor_op(options_.clip), "", std::move(sums)).front();
 }
 
 std::span<const Buffer> Optimizer::state_of(std::size_t parameter) const {
-  const std::size_t parts = state_.size() / parameters_.size();
+  const std::size_t parts = rule_.parts.size();
   return std::span(state_).subspan(parameter * parts, parts);
-}
-
-std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
-                                          const OptimizerOptions& options, RankOf place) {
-  if (options.name == "sgd") return std::make_unique<Sgd>(context, network, options, place);
-  if (options.name == "adam") return std::make_unique<Adam>(context, network, options, place);
-  if (options.name == "adamw") return std::make_unique<AdamW>(context, network, options, place);
-  throw std::invalid_argument("unknown optimizer '" + options.name + "'");
 }
 
 double LearningRate::at(std::int64_t step) const {

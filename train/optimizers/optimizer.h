@@ -26,7 +26,7 @@ struct OptimizerOptions {
 };
 
 // "sgd", "adam", "adamw".
-const std::vector<std::string>& optimizer_names();
+std::vector<std::string> optimizer_names();
 
 // Values that change from update to update.
 struct UpdateParams {
@@ -34,13 +34,18 @@ struct UpdateParams {
   std::int64_t step = 1;  // counts the steps of the whole run, from 1
 };
 
+struct OptimizerRule;
+
 // Updates a network's parameters in place, those that are not frozen. Its state for each parameter
 // is resident and starts at zero. An update requests no memory unless gradients are clipped. To add
-// one: a class in the source that returns the op, and a row in make_optimizer(). Throws
-// std::invalid_argument if it should clip the gradients of fused updates.
+// one: its rule in the source.
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  // The network must have been made in training mode. Ranks that share the updates each give their
+  // place. Throws std::invalid_argument for an unknown name, and if it should clip the gradients of
+  // fused updates.
+  Optimizer(Context& context, const Network& network, const OptimizerOptions& options,
+            RankOf place = {});
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -56,7 +61,7 @@ class Optimizer {
                    const std::optional<BackwardInput>& scale) const;
   // Adds the ops that compute the factor that clips all gradients, if they are clipped.
   std::optional<BackwardInput> add_clip_factor(BackwardGraph& graph) const;
-  bool clips() const noexcept { return clip_ > 0; }
+  bool clips() const noexcept { return options_.clip > 0; }
 
   // Those of the network that are not frozen.
   std::span<const Parameter> parameters() const noexcept { return parameters_; }
@@ -64,34 +69,19 @@ class Optimizer {
   // if ranks share the updates, of this rank's share.
   const std::vector<Buffer>& state() const noexcept { return state_; }
 
- protected:
-  // `parts` names the tensors kept for each parameter, `place` says which rank updates: the only
-  // one if each updates everything. The network must have been made in training mode.
-  Optimizer(Context& context, const Network& network, std::vector<std::string> parts,
-            const OptimizerOptions& options, RankOf place);
-  const RankOf& place() const noexcept { return place_; }
-
  private:
-  // Returns an op that updates so many parameters, which decay or do not.
-  virtual std::shared_ptr<const Op> update_op(const UpdateParams& params, std::size_t parameters,
-                                              bool decay) const = 0;
   bool decays(const Parameter& parameter) const {
-    return !decay_weights_only_ || parameter.value.shape().rank() > 1;
+    return !options_.decay_weights_only || parameter.value.shape().rank() > 1;
   }
   std::span<const Buffer> state_of(std::size_t parameter) const;
 
+  const OptimizerRule& rule_;
+  OptimizerOptions options_;
   std::vector<Parameter> parameters_;
   std::vector<Buffer> state_;
   RankOf place_;
-  float clip_;
-  bool decay_weights_only_;
   bool together_;  // one op updates all parameters
 };
-
-// Ranks that share the updates each give their place. Throws std::invalid_argument for an unknown
-// name.
-std::unique_ptr<Optimizer> make_optimizer(Context& context, const Network& network,
-                                          const OptimizerOptions& options, RankOf place = {});
 
 // Learning rate schedules over a run of `total_steps`; each step has its own rate:
 //   constant    base

@@ -19,7 +19,7 @@ std::optional<double> BatchFacts::perplexity(double loss) const {
 
 void ModelRun::own_optimizer(const OptimizerOptions& options) {
   if (context.training()) {
-    optimizer_ = make_optimizer(context, network(), options, shares_.of_updates());
+    optimizer_.emplace(context, network(), options, shares_.of_updates());
   }
   network_bytes_ = memory.statistics().allocated_bytes;
 }

@@ -130,7 +130,7 @@ class ModelRun : public StepBatches {
   void count_hits(const Tensor& probabilities);
 
   StepShares shares_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Optimizer> optimizer_;
   std::uint64_t network_bytes_ = 0;
   bool measures_inference_loss_ = false;
   std::optional<double> inference_loss_;

@@ -63,7 +63,7 @@ TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry
       allocator_(make(allocator, device_)),
       context_(std::make_unique<Context>(*allocator_, with_engines(step, engines, choices_))),
       model_(entry.make(*context_, entry.shape)),
-      optimizer_(make_optimizer(*context_, *model_, {.weight_decay = 0})) {}
+      optimizer_(std::in_place, *context_, *model_, OptimizerOptions{.weight_decay = 0}) {}
 
 double TimedTraining::step(const Batch& batch) {
   choose_engines(context_->compute(), {.model = std::string(entry_.name), .shape = entry_.shape},

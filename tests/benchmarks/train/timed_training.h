@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,7 @@ class TimedTraining {
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Context> context_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Optimizer> optimizer_;
 };
 
 }  // namespace skyline

@@ -59,7 +59,7 @@ TEST_F(DivergenceTest, NamesTheFirstLayerForASpoiltImage) {
 TEST_F(DivergenceTest, FindsTheBatchOfAStepBeforeAnyUpdate) {
   Context::Options options = seeded();
   ImageRun run({.guard = true}, options, {.model = "lenet", .shape = small_shape("lenet")});
-  const auto optimizer = make_optimizer(run.context, *run.model, {});
+  const Optimizer optimizer(run.context, *run.model, {});
   const std::string before = parameters_sha256(run);
   batches_[1].images[3] = std::numeric_limits<float>::infinity();
   const RandomStream random = run.context.random();
@@ -68,7 +68,7 @@ TEST_F(DivergenceTest, FindsTheBatchOfAStepBeforeAnyUpdate) {
       run.take(batches_[batch]);
       return run.loss_of(batch).loss;
     });
-    training_step(run.context, *optimizer, small_params(), batches, {.micro_batches = 3});
+    training_step(run.context, optimizer, small_params(), batches, {.micro_batches = 3});
     FAIL() << "the second batch is spoilt";
   } catch (const LossNotFinite& found) {
     EXPECT_EQ(found.batch(), 1u);

@@ -22,12 +22,12 @@ struct FailingRun {
         failing(memory.allocator()),
         context(failing, seeded()),
         model(find_model("lenet").make(context, small_shape("lenet"))),
-        optimizer(make_optimizer(context, *model, {})) {}
+        optimizer(context, *model, {}) {}
 
   float step(const Batch& batch) {
     GivenBatches batches(training_key(batch.size),
                          [&](std::size_t) { return forward_loss(context, *model, batch).loss; });
-    return training_step(context, *optimizer, small_params(), batches);
+    return training_step(context, optimizer, small_params(), batches);
   }
   std::string sha256() { return tensors_sha256(context, values_of(model->parameters())); }
 
@@ -35,7 +35,7 @@ struct FailingRun {
   FailingAdaptor failing;
   Context context;
   std::unique_ptr<Model> model;
-  std::unique_ptr<Optimizer> optimizer;
+  Optimizer optimizer;
 };
 
 class FailingRequestTest : public ::testing::TestWithParam<std::string> {};
