@@ -36,7 +36,7 @@ CommandRun declare_translate(OptionList& list);
 struct TrainedNetwork;
 // Evaluates a checkpoint of a model that goes on with a text: on the validation part of the run's
 // text, or on all of another one, named as --data names it. Defined beside declare_generate().
-CommandResult evaluate_text(const TrainedNetwork& trained, const std::string& data);
+CommandResult evaluate_text(TrainedNetwork trained, const std::string& data);
 std::vector<JsonKey> text_evaluation_keys(const std::string& prefix);
 
 // For commands that read and write files.

@@ -9,12 +9,9 @@
 #include <sstream>
 
 #include "train/commands/commands.h"
-#include "train/decide/decide.h"
-#include "train/decide/live_parts.h"
 #include "train/images/trained_network.h"
 #include "train/run/dry_run.h"
 #include "train/run/now_seconds.h"
-#include "train/run/use_threads.h"
 #include "train/state/training_state.h"
 #include "train/text/text_data.h"
 #include "train/text/text_generator.h"
@@ -50,16 +47,12 @@ TextRunOptions run_options(const TrainOptions& options, std::size_t characters) 
           .batch_size = static_cast<std::size_t>(options.batch_size)};
 }
 
-// Makes the network in inference mode with the checkpoint's weights, and sets the number of
-// threads. A run that generates plans for its longest text before the first step.
+// Makes the network with the checkpoint's weights, see inference_context(). A run that generates
+// plans for its longest text before the first step.
 std::unique_ptr<TextRun> inference_run(const TrainedNetwork& trained, const TextRunOptions& options,
                                        const TextStream* text) {
-  const TrainOptions said_options = resolved(trained.options);
-  const StepDecisions said = as_said(said_options);
-  use_threads(said.threads);
-  const LiveParts live{.engines = read_engines(said_options.device, said_options.memory.device)};
-  const Context::Options context = context_options(said_options, said, live, Mode::kInference);
-  MemoryOptions memory = said_options.memory;
+  const Context::Options context = inference_context(trained);
+  MemoryOptions memory = trained.options.memory;
   memory.policy = ShapePolicy::kUpperBound;
   auto run = std::make_unique<TextRun>(memory, context, options, text);
   if (options.generates && run->memory.session() != nullptr) {
@@ -105,7 +98,8 @@ std::vector<std::uint16_t> numbers_in(const std::string& prompt, std::int64_t wo
 }
 
 CommandResult run(const GenerateArguments& arguments, Console& console) {
-  const TrainedNetwork trained = load_network(arguments.network, kGptOnly, console);
+  TrainedNetwork trained = load_network(arguments.network, kGptOnly, console);
+  trained.options = resolved(trained.options);
   const CharacterSet characters = characters_of(trained);
   TextRunOptions options = run_options(trained.options, characters.size());
   options.generates = true;
@@ -157,19 +151,16 @@ std::vector<JsonKey> text_evaluation_keys(const std::string& prefix) {
   return keys<TextEvaluation>(prefix);
 }
 
-CommandResult evaluate_text(const TrainedNetwork& trained, const std::string& data) {
-  TrainedNetwork other = {
-      .loaded = trained.loaded, .options = trained.options, .data = {}, .engines_file = {}};
+CommandResult evaluate_text(TrainedNetwork trained, const std::string& data) {
+  TrainOptions& given = trained.options;
   const CharacterSet characters = characters_of(trained);
-  if (!data.empty()) {
-    std::string& file = characters.size() > 0 ? other.options.data.data : other.options.gpt.tokens;
-    file = data;
-  }
-  TextStream text =
-      open_text(resolved(other.options), characters.size() > 0 ? &characters : nullptr);
+  const bool spells = characters.size() > 0;
+  if (!data.empty()) (spells ? given.data.data : given.gpt.tokens) = data;
+  given = resolved(given);
+  TextStream text = open_text(given, spells ? &characters : nullptr);
   text.only_validates = !data.empty();
-  const TextRunOptions options = run_options(trained.options, characters.size());
-  const std::unique_ptr<TextRun> run = inference_run(other, options, &text);
+  const TextRunOptions options = run_options(given, characters.size());
+  const std::unique_ptr<TextRun> run = inference_run(trained, options, &text);
   const double started = now_seconds();
   TextEvaluation answer{.by = trained,
                         .data = text.name,
@@ -177,7 +168,7 @@ CommandResult evaluate_text(const TrainedNetwork& trained, const std::string& da
                         .found = run->evaluate(0, {})};
   answer.seconds = now_seconds() - started;
   return told(answer,
-              fmt::format("{} after step {} on {}: {} over {} windows\n", trained.options.model,
+              fmt::format("{} after step {} on {}: {} over {} windows\n", given.model,
                           trained.position().step, text.name, answer.found.text, answer.windows));
 }
 

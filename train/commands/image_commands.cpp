@@ -131,7 +131,7 @@ CommandResult run(const OptionList& list, const EvaluateArguments& arguments, Co
   TrainOptions& options = trained.options;
   if (task_of(options.model).trait == kGptOnly) {
     if (list.given("--report")) throw UsageError("--report is for models that read images");
-    return evaluate_text(trained, list.given("--data") ? arguments.data.data : "");
+    return evaluate_text(std::move(trained), list.given("--data") ? arguments.data.data : "");
   }
   take_data(options, list, arguments.data);
   options = resolved(options);

@@ -11,12 +11,8 @@
 #include "data/text/characters.h"
 #include "data/text/parallel_text.h"
 #include "data/text/tokenizer.h"
-#include "train/checkpoints/checkpoint.h"
 #include "train/commands/commands.h"
-#include "train/decide/decide.h"
-#include "train/decide/live_parts.h"
-#include "train/options/train_options.h"
-#include "train/run/use_threads.h"
+#include "train/images/trained_network.h"
 #include "train/state/training_state.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_evaluation.h"
@@ -27,14 +23,11 @@ namespace skyline {
 namespace {
 
 struct TranslateArguments {
-  std::filesystem::path checkpoint;
+  CheckpointArguments network{.batch_size = 100};
   std::optional<std::string> sentence;
   std::filesystem::path input, reference;
   TranslatorOptions translator;
   bool all_words = false;  // translate up to --max-length, as the paper's example does
-  std::int64_t batch_size = 100;
-  std::int64_t threads = 0;
-  std::string device;  // empty: the run's
 };
 
 struct Translation {
@@ -165,7 +158,8 @@ std::string unknown_words_text(const std::vector<std::string>& words) {
 // Translates in batches. A line without words gives an empty translation.
 std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabularies& vocabularies,
                                               const std::vector<Line>& lines,
-                                              const TranslateArguments& arguments) {
+                                              const TranslatorOptions& options,
+                                              std::size_t batch_size) {
   std::vector<std::vector<std::string>> result(lines.size());
   std::vector<std::size_t> batch;
   const auto flush = [&] {
@@ -174,8 +168,7 @@ std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabul
     for (const std::size_t i : batch) {
       sources.push_back(encoded(vocabularies.source, lines[i].words));
     }
-    const auto ids =
-        translate(run.context, run.model, pack_source(std::move(sources)), arguments.translator);
+    const auto ids = translate(run.context, run.model, pack_source(std::move(sources)), options);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       result[batch[k]] = vocabularies.target.decode(ids[k]);
     }
@@ -183,21 +176,10 @@ std::vector<std::vector<std::string>> answers(TranslationRun& run, const Vocabul
   };
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!lines[i].words.empty()) batch.push_back(i);
-    if (batch.size() == static_cast<std::size_t>(arguments.batch_size)) flush();
+    if (batch.size() == batch_size) flush();
   }
   flush();
   return result;
-}
-
-TrainOptions options_of_run(const LoadedCheckpoint& loaded, const TranslateArguments& arguments) {
-  TrainOptions options = train_options_from(*loaded.checkpoint.position.arguments);
-  if (!translates(options)) {
-    throw UsageError(
-        fmt::format("the checkpoint's model, {}, {}", options.model, task_of(options.model).use));
-  }
-  if (arguments.threads > 0) options.threads = arguments.threads;
-  move_to(options, arguments.device);
-  return resolved(options);
 }
 
 CommandResult run(TranslateArguments arguments, Console& console) {
@@ -205,35 +187,32 @@ CommandResult run(TranslateArguments arguments, Console& console) {
     throw UsageError("SENTENCE and --input exclude each other: give one of them");
   }
   arguments.translator.stop_at_end = !arguments.all_words;
-  const LoadedCheckpoint loaded = load_checkpoint(arguments.checkpoint);
-  for (const std::string& warning : loaded.warnings) console.warn(warning);
-  const TrainOptions options = options_of_run(loaded, arguments);
-  const Vocabularies vocabularies = Vocabularies::open(run_folder_of(loaded));
-  check_vocabularies(vocabularies, run_folder_of(loaded).string(), loaded.checkpoint.position.data);
+  TrainedNetwork trained = load_network(arguments.network, kTranslationOnly, console);
+  trained.options = resolved(trained.options);
+  const TrainOptions& options = trained.options;
+  const std::filesystem::path folder = run_folder_of(trained.loaded);
+  const Vocabularies vocabularies = Vocabularies::open(folder);
+  check_vocabularies(vocabularies, folder.string(), trained.position().data);
   const std::vector<Line> lines =
       read_lines(arguments, {.lower = options.translation.lower}, console);
 
   const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
   if (!unknown.empty()) console.warn(unknown_words_text(unknown));
 
-  const StepDecisions said = as_said(options);
-  warn_of_threads(said.threads, console);
-  use_threads(said.threads);
-  const LiveParts live{.engines = read_engines(options.device, options.memory.device)};
-  const Context::Options context = context_options(options, said, live, Mode::kInference);
   MemoryOptions memory = options.memory;
   memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan fits
   TranslationRun run(
-      memory, context,
+      memory, inference_context(trained),
       {.shape =
            seq2seq_shape(options.translation, static_cast<std::int64_t>(vocabularies.source.size()),
                          static_cast<std::int64_t>(vocabularies.target.size()))});
-  restore_weights(run, loaded.checkpoint, {});
+  restore_weights(run, trained.loaded.checkpoint, {});
   const auto started = std::chrono::steady_clock::now();
-  const auto translated = answers(run, vocabularies, lines, arguments);
+  const auto translated = answers(run, vocabularies, lines, arguments.translator,
+                                  static_cast<std::size_t>(options.batch_size));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
 
-  Translations answer{.checkpoint = loaded.path.string(),
+  Translations answer{.checkpoint = trained.loaded.path.string(),
                       .seconds = seconds.count(),
                       .translations = {},
                       .unknown_words = unknown};
@@ -262,8 +241,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
 CommandRun declare_translate(OptionList& list) {
   const auto arguments = std::make_shared<TranslateArguments>();
   TranslatorOptions& translator = arguments->translator;
-  list.add("CHECKPOINT", path(arguments->checkpoint, "DIR"),
-           "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
+  add_checkpoint_arguments(list, "CHECKPOINT", arguments->network);
   list.add("SENTENCE", text(arguments->sentence),
            "Sentence to translate (default: the lines of --input or standard input)");
   list.add("--input", path(arguments->input, "FILE"),
@@ -279,9 +257,6 @@ CommandRun declare_translate(OptionList& list) {
            "Maximum output length in words");
   list.add("--all-words", flag(arguments->all_words),
            "Go on for --max-length words after all sentences have ended, as the paper did");
-  list.add("--batch-size", integer(arguments->batch_size, 1, 1'000'000), "Sentences per batch");
-  list.add("--threads", integer(arguments->threads, 0, kMostThreads), "Threads (0: as in the run)");
-  add_device_option(list, arguments->device, "Device to compute on (default: the run's)");
   list.prints(keys<Translations>);
   return [arguments](Console& console) { return run(*arguments, console); };
 }

@@ -191,7 +191,7 @@ void add_checkpoint_arguments(OptionList& list, const char* name, CheckpointArgu
   list.add(name, path(arguments.checkpoint, "DIR"),
            "A run folder (its last good checkpoint) or a checkpoint's folder", kRequired);
   list.add("--batch-size", integer(arguments.batch_size, 0, kMany),
-           "Images or windows per step (0: as in the run)");
+           "Images, sentences or windows per step (0: as in the run)");
   list.add("--threads", integer(arguments.threads, 0, kMostThreads), "Threads (0: as in the run)");
   add_device_option(list, arguments.device, "Device to compute on (default: the run's)");
 }
@@ -230,7 +230,7 @@ EvaluationBatches evaluation_batches(const TrainOptions& options) {
           .decode_threads = static_cast<std::size_t>(options.data.decode_threads)};
 }
 
-std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape) {
+Context::Options inference_context(const TrainedNetwork& trained) {
   const TrainOptions& options = trained.options;
   const StepDecisions said = as_said(options);
   use_threads(said.threads);
@@ -238,11 +238,14 @@ std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const Mod
   const LiveParts live{.engines =
                            read_engines(options.device, device,
                                         device == "cpu" ? trained.engines_file : std::string())};
-  const Context::Options context = context_options(options, said, live, Mode::kInference);
-  auto run = std::make_unique<ImageRun>(options.memory, context,
-                                        ImageRunOptions{.model = options.model, .shape = shape});
-  restore_weights(*run, trained.loaded.checkpoint,
-                  auxiliary_names(find_model(options.model), shape));
+  return context_options(options, said, live, Mode::kInference);
+}
+
+std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape) {
+  const std::string& model = trained.options.model;
+  auto run = std::make_unique<ImageRun>(trained.options.memory, inference_context(trained),
+                                        ImageRunOptions{.model = model, .shape = shape});
+  restore_weights(*run, trained.loaded.checkpoint, auxiliary_names(find_model(model), shape));
   return run;
 }
 

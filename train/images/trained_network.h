@@ -81,9 +81,12 @@ TrainedNetwork load_network(const CheckpointArguments& arguments, unsigned tasks
 // How commands run a network over images.
 EvaluationBatches evaluation_batches(const TrainOptions& options);
 
-// Makes the network for images of this shape, in inference mode, with the checkpoint's weights, and
-// sets the number of threads. `trained.options` must be resolved. Throws CheckpointError,
-// ShapeError, OutOfMemory.
+// Returns how a network infers with the run's options, which must be resolved, and sets the number
+// of threads. Throws CheckpointError.
+Context::Options inference_context(const TrainedNetwork& trained);
+
+// Makes the network for images of this shape with the checkpoint's weights, see
+// inference_context(). Throws CheckpointError, ShapeError, OutOfMemory.
 std::unique_ptr<ImageRun> inference_run(const TrainedNetwork& trained, const ModelShape& shape);
 
 }  // namespace skyline
