@@ -15,24 +15,33 @@ namespace {
 
 constexpr double kDeviation = 0.02;
 
+// nanoGPT's config/train_shakespeare_char.py, and llm.c's train_gpt2.c.
+constexpr TrainingDefaults kOfCharacters = {.learning_rate = 1e-3,
+                                            .least_rate = 1e-4,
+                                            .warmup_steps = 100,
+                                            .weight_decay = 0.1,
+                                            .beta2 = 0.99,
+                                            .clip = 1};
+constexpr TrainingDefaults kOfGpt2 = {
+    .learning_rate = 1e-4, .least_rate = 1e-4, .weight_decay = 0.01};
+
 constexpr GptEntry kGpts[] = {
-    {.name = "gpt-small",
-     .shape =
-         {.words = 65, .positions = 64, .layers = 4, .heads = 4, .units = 128, .biases = false},
-     .learning_rate = 1e-3,
-     .least_rate = 1e-4,
-     .warmup_steps = 100,
-     .beta2 = 0.99,
-     .weight_decay = 0.1,
-     .clip = 1},
-    {.name = "gpt2",
-     .shape = {},
-     .learning_rate = 1e-4,
-     .least_rate = 1e-4,
-     .warmup_steps = 0,
-     .beta2 = 0.999,
-     .weight_decay = 0.01,
-     .clip = 0},
+    {"gpt-small",
+     {.words = 65, .positions = 64, .layers = 4, .heads = 4, .units = 128, .biases = false},
+     kOfCharacters},
+    {"gpt-medium",
+     {.words = 65,
+      .positions = 256,
+      .layers = 6,
+      .heads = 6,
+      .units = 384,
+      .biases = false,
+      .dropout = 0.2f},
+     kOfCharacters},
+    {"gpt2", {}, kOfGpt2},
+    {"gpt2-medium", {.layers = 24, .heads = 16, .units = 1024}, kOfGpt2},
+    {"gpt2-large", {.layers = 36, .heads = 20, .units = 1280}, kOfGpt2},
+    {"gpt2-xl", {.layers = 48, .heads = 25, .units = 1600}, kOfGpt2},
 };
 
 GptShape checked(const GptShape& shape) {

@@ -77,16 +77,15 @@ class Gpt : public Network {
   LayerNorm ln_f_;
 };
 
-// A row of the table of these models: a shape, and how it is trained unless told otherwise.
+// A row of the table of these models.
 struct GptEntry {
   std::string_view name;
   GptShape shape;
-  double learning_rate, least_rate;  // the cosine falls to the latter
-  std::int64_t warmup_steps;
-  double beta2, weight_decay, clip;  // of AdamW; clip 0: none
+  TrainingDefaults training;
 };
 
-// gpt-small, nanoGPT's model of characters for a CPU, and gpt2.
+// gpt-small and gpt-medium, nanoGPT's models of characters for a CPU and a GPU, and OpenAI's gpt2,
+// gpt2-medium, gpt2-large and gpt2-xl.
 std::span<const GptEntry> gpts();
 // Returns null for another model.
 const GptEntry* find_gpt(std::string_view name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,6 +17,15 @@ struct ModelShape {
   int width = 28;
   int classes = 10;
   bool operator==(const ModelShape&) const = default;
+};
+
+// How a network is trained unless told otherwise.
+struct TrainingDefaults {
+  double learning_rate, least_rate = 0;  // the cosine falls to the latter
+  std::int64_t warmup_steps = 0;
+  double weight_decay = 1e-4;
+  double beta2 = 0.999;  // of Adam
+  double clip = 0;       // 0: none
 };
 
 // The logits of a head that only helps training, and the weight of its loss.

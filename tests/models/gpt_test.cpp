@@ -24,17 +24,18 @@ class GptTest : public ::testing::Test {
 };
 
 TEST_F(GptTest, HasAsManyParametersAsOpenAisNetworks) {
-  EXPECT_EQ(parameters({}), 124'439'808);
-  EXPECT_EQ(parameters({.layers = 24, .heads = 16, .units = 1024}), 354'823'168);
-  EXPECT_EQ(parameters({.layers = 36, .heads = 20, .units = 1280}), 774'030'080);
-  EXPECT_EQ(parameters({.layers = 48, .heads = 25, .units = 1600}), 1'557'611'200);
+  EXPECT_EQ(parameters(find_gpt("gpt2")->shape), 124'439'808);
+  EXPECT_EQ(parameters(find_gpt("gpt2-medium")->shape), 354'823'168);
+  EXPECT_EQ(parameters(find_gpt("gpt2-large")->shape), 774'030'080);
+  EXPECT_EQ(parameters(find_gpt("gpt2-xl")->shape), 1'557'611'200);
 }
 
-TEST_F(GptTest, TheSmallOneIsNanoGptsForACpu) {
+TEST_F(GptTest, ThoseOfCharactersAreNanoGpts) {
   GptShape shape = find_gpt("gpt-small")->shape;
   EXPECT_EQ(parameters(shape), 804'096);
   shape.biases = true;
   EXPECT_EQ(parameters(shape), 809'856);
+  EXPECT_EQ(parameters(find_gpt("gpt-medium")->shape), 10'745'088);
   EXPECT_EQ(find_gpt("lenet"), nullptr);
 }
 

@@ -39,10 +39,8 @@ CharacterSet characters_of(const TrainedNetwork& trained) {
 }
 
 TextRunOptions run_options(const TrainOptions& options, std::size_t characters) {
-  const std::int64_t words =
-      options.translation.vocab_size.value_or(find_gpt(options.model)->shape.words);
   return {.shape = gpt_shape(options.model, options.translation, options.gpt,
-                             characters > 0 ? static_cast<std::int64_t>(characters) : words),
+                             static_cast<std::int64_t>(characters)),
           .length = static_cast<std::size_t>(window_length(options.model, options.gpt)),
           .batch_size = static_cast<std::size_t>(options.batch_size)};
 }

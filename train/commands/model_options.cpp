@@ -38,9 +38,8 @@ DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& st
                         .mode = infer ? Mode::kInference : Mode::kTraining,
                         .optimizer = optimizer_options(training),
                         .step = training.step};
-  if (const GptEntry* const gpt = find_gpt(options.model)) {
-    program.gpt = gpt_shape(options.model, options.translation, options.gpt,
-                            options.translation.vocab_size.value_or(gpt->shape.words));
+  if (find_gpt(options.model) != nullptr) {
+    program.gpt = gpt_shape(options.model, options.translation, options.gpt);
     program.window_length = static_cast<std::size_t>(window_length(options.model, options.gpt));
   }
   return program;

@@ -20,12 +20,13 @@ constexpr std::int64_t kMostLength = 65'536;
 void add_gpt_network_options(OptionList& list, GptOptions& options) {
   list.add("--heads", integer(options.heads, 1, 1024),
            "Heads of attention; divide the units (default: the model's)", kOfGpt);
-  list.add(
-      "--length", integer(options.length, 1, kMostLength),
-      "Words of a window (default: the model's most, 64 of gpt-small and 1024 of gpt2; a larger "
-      "number adds positions to the model)",
-      kOfGpt);
-  list.add("--biases", flag(options.biases), "Give gpt-small biases, as gpt2 has", kOfGpt);
+  list.add("--length", integer(options.length, 1, kMostLength),
+           "Words of a window (default: the model's most, 64 of gpt-small, 256 of gpt-medium and "
+           "1024 of "
+           "gpt2; a larger number adds positions to the model)",
+           kOfGpt);
+  list.add("--biases", flag(options.biases), "Give gpt-small or gpt-medium biases, as gpt2 has",
+           kOfGpt);
 }
 
 void add_gpt_options(OptionList& list, GptOptions& options) {
@@ -40,7 +41,7 @@ void add_gpt_options(OptionList& list, GptOptions& options) {
 GptShape gpt_shape(std::string_view model, const TranslationOptions& sizes,
                    const GptOptions& options, std::int64_t words) {
   GptShape shape = find_gpt(model)->shape;
-  shape.words = words;
+  shape.words = words > 0 ? words : sizes.vocab_size.value_or(shape.words);
   shape.positions = std::max(shape.positions, window_length(model, options));
   shape.layers = sizes.layers.value_or(shape.layers);
   shape.heads = options.heads.value_or(shape.heads);

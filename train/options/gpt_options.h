@@ -28,9 +28,9 @@ void add_gpt_network_options(OptionList& list, GptOptions& options);
 void add_gpt_options(OptionList& list, GptOptions& options);
 
 // Returns the shape of the gpt of this name, with at least as many positions as a window has words,
-// and `words` words. `sizes` has the shared options.
+// and `words` words; 0: --vocab-size or the model's. `sizes` has the shared options.
 GptShape gpt_shape(std::string_view model, const TranslationOptions& sizes,
-                   const GptOptions& options, std::int64_t words);
+                   const GptOptions& options, std::int64_t words = 0);
 // Returns the words of a window.
 std::int64_t window_length(std::string_view model, const GptOptions& options);
 

@@ -22,16 +22,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kSgdWeightDecay = 1e-4, kAdamBeta2 = 0.999;
-
 constexpr Task kImages{.trait = kImagesOnly,
                        .does = "read images",
                        .use = "classifies images: use skyline evaluate",
                        .items = "images",
                        .generator = "shapes",
                        .policy = ShapePolicy::kPerShape,
-                       .learning_rate = 0,
-                       .clip = 0,
                        .optimizer = "sgd"};
 constexpr Task kTranslation{.trait = kTranslationOnly,
                             .does = "translate",
@@ -39,8 +35,6 @@ constexpr Task kTranslation{.trait = kTranslationOnly,
                             .items = "sentences",
                             .generator = "numbers",
                             .policy = ShapePolicy::kUpperBound,
-                            .learning_rate = 1e-3,  // Adam's default, Kingma and Ba 2015
-                            .clip = 5,              // Sutskever et al. 2014, section 3.4
                             .optimizer = "adam"};
 constexpr Task kGpt{.trait = kGptOnly,
                     .does = "go on with a text",
@@ -48,9 +42,15 @@ constexpr Task kGpt{.trait = kGptOnly,
                     .items = "windows",
                     .generator = "sums",
                     .policy = ShapePolicy::kPerShape,
-                    .learning_rate = 0,
-                    .clip = 0,
                     .optimizer = "adamw"};
+
+TrainingDefaults defaults_of(const std::string& model) {
+  if (const GptEntry* const gpt = find_gpt(model)) return gpt->training;
+  // The rate of Adam (Kingma and Ba 2015); Sutskever et al. 2014, section 3.4.
+  if (translates(model)) return {.learning_rate = 1e-3, .clip = 5};
+  // Through the decimal text, so that 0.1f is stored as 0.1.
+  return {.learning_rate = std::stod(fmt::format("{}", find_model(model).learning_rate))};
+}
 
 void add_optimization_options(OptionList& list, TrainOptions& options) {
   list.add("--batch-size", integer(options.batch_size, 1, kMany),
@@ -129,31 +129,22 @@ void resolve_clip(TrainOptions& options) {
         "--fused-update updates each parameter before the norm of all gradients is known: give "
         "--clip 0");
   }
-  const GptEntry* const gpt = find_gpt(options.model);
-  if (&task_of(options.model) == &kImages) return;
-  if (!clip) clip = options.step.fused_update ? 0 : gpt ? gpt->clip : task_of(options.model).clip;
+  if (&task_of(options.model) == &kImages || clip) return;
+  clip = options.step.fused_update ? 0 : defaults_of(options.model).clip;
 }
 
 void resolve_rates(TrainOptions& options) {
-  const GptEntry* const gpt = find_gpt(options.model);
-  if (options.learning_rate <= 0) {
-    // Through the decimal text, so that 0.1f is stored as 0.1.
-    const Task& task = task_of(options.model);
-    options.learning_rate =
-        gpt ? gpt->learning_rate
-        : task.learning_rate > 0
-            ? task.learning_rate
-            : std::stod(fmt::format("{}", find_model(options.model).learning_rate));
-  }
-  if (gpt && options.lr_warmup_epochs == 0 && !options.lr_warmup_steps) {
-    options.lr_warmup_steps = gpt->warmup_steps;
+  const TrainingDefaults defaults = defaults_of(options.model);
+  if (options.learning_rate <= 0) options.learning_rate = defaults.learning_rate;
+  if (options.lr_warmup_epochs == 0 && !options.lr_warmup_steps && defaults.warmup_steps > 0) {
+    options.lr_warmup_steps = defaults.warmup_steps;
   }
   if (!options.least_learning_rate) {
-    const double share = gpt ? gpt->least_rate / gpt->learning_rate : 0;
+    const double share = defaults.least_rate / defaults.learning_rate;
     options.least_learning_rate = share * options.learning_rate;
   }
-  if (!options.weight_decay) options.weight_decay = gpt ? gpt->weight_decay : kSgdWeightDecay;
-  if (!options.beta2) options.beta2 = gpt ? gpt->beta2 : kAdamBeta2;
+  if (!options.weight_decay) options.weight_decay = defaults.weight_decay;
+  if (!options.beta2) options.beta2 = defaults.beta2;
 }
 
 // A step within a budget is planned before it runs, on a device that has no more bytes.
@@ -404,13 +395,13 @@ std::int64_t step_batches(const TrainOptions& options) {
 }
 
 OptimizerOptions optimizer_options(const TrainOptions& options) {
-  return {
-      .name = options.optimizer,
-      .momentum = static_cast<float>(options.momentum),
-      .weight_decay = static_cast<float>(options.weight_decay.value_or(kSgdWeightDecay)),
-      .decay_weights_only = options.decay_weights_only,
-      .beta2 = static_cast<float>(options.beta2.value_or(kAdamBeta2)),
-      .clip = static_cast<float>(options.translation.clip.value_or(task_of(options.model).clip))};
+  const TrainingDefaults defaults = defaults_of(options.model);
+  return {.name = options.optimizer,
+          .momentum = static_cast<float>(options.momentum),
+          .weight_decay = static_cast<float>(options.weight_decay.value_or(defaults.weight_decay)),
+          .decay_weights_only = options.decay_weights_only,
+          .beta2 = static_cast<float>(options.beta2.value_or(defaults.beta2)),
+          .clip = static_cast<float>(options.translation.clip.value_or(defaults.clip))};
 }
 
 LearningRate learning_rate(const TrainOptions& options, std::int64_t total_steps,

@@ -65,7 +65,6 @@ struct Task {
   std::string_view items;      // that a batch counts: "images"
   std::string_view generator;  // the data
   ShapePolicy policy;          // of memory
-  double learning_rate, clip;  // 0: the model's
   std::string_view optimizer;
 };
 const Task& task_of(std::string_view model);

@@ -84,7 +84,8 @@ void add_network_options(OptionList& list, TranslationOptions& options) {
   list.add("--embedding", integer(options.embedding, 0, 65'536),
            "Values per embedded word (0: as many as --units)", kText);
   list.add("--dropout", number(options.dropout, 0, 0.99),
-           "Dropout between layers (default: 0.1), or of a gpt's branches (default: 0)", kAnyText);
+           "Dropout between layers (default: 0.1), or of a gpt's branches (default: the model's)",
+           kAnyText);
   list.add("--unroll", flag(options.unroll),
            "Run LSTMs word by word, so that requests grow with the sentences", kText);
   list.add("--clip", number(options.clip, 0, 1e9),

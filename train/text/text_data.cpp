@@ -20,9 +20,8 @@ constexpr const char* kWords = "words";  // of the text
 TextStream open_text(const TrainOptions& options, const CharacterSet* known) {
   const GptOptions& gpt = options.gpt;
   if (!gpt.tokens.empty()) {
-    const std::int64_t words = find_gpt(options.model)->shape.words;
-    return read_tokens(ByteReader::open(gpt.tokens),
-                       static_cast<std::size_t>(options.translation.vocab_size.value_or(words)));
+    const GptShape shape = gpt_shape(options.model, options.translation, gpt);
+    return read_tokens(ByteReader::open(gpt.tokens), static_cast<std::size_t>(shape.words));
   }
   const std::string& data = options.data.data;
   const std::string generator(task_of(options.model).generator);
