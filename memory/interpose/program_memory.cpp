@@ -39,8 +39,10 @@ double seconds_of(const timeval& time) {
 }
 
 SessionOptions session_options() {
-  SessionOptions options{
-      .matching = Matching::kBySize, .background = true, .first_in_background = true};
+  SessionOptions options{.matching = Matching::kBySize,
+                         .background = true,
+                         .first_in_background = true,
+                         .eager_plans = 4};
   options.plan.time_limit_seconds = 2;
   return options;
 }

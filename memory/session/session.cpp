@@ -215,7 +215,7 @@ void Session::learn_deviations(SessionShape& shape) {
         .shape_key = key_,
         .arena_bytes = arena_bytes(),
         .deviation = first_deviation(shape)});
-  if (turns_to_tags(shape)) return;
+  if (waits(shape) || turns_to_tags(shape)) return;
   const StepRecording& known = shape.planned.recording;
   StepRecording recording{merged(known.requests, log), known.matching};
   if (same_requests(recording, known)) {
@@ -228,6 +228,18 @@ void Session::learn_deviations(SessionShape& shape) {
   if (std::exchange(shape.left_out, log.observations()) != log.observations()) return;
   parts_->shapes.renew(shape);
   shape.planned = {};
+}
+
+// True when it is too early to plan anew, see SessionOptions::eager_plans.
+bool Session::waits(SessionShape& shape) const {
+  constexpr std::uint64_t kCalmSteps = 16;  // without a deviation: the program repeats itself again
+  if (totals_.steps > std::exchange(shape.deviated_at, totals_.steps) + kCalmSteps) shape.tries = 0;
+  ++shape.deviating_steps;
+  const std::uint64_t late = std::max(shape.tries + 1, options_.eager_plans) - options_.eager_plans;
+  if (shape.deviating_steps >> std::min<std::uint64_t>(late, 63) == 0) return true;
+  ++shape.tries;
+  shape.deviating_steps = 0;
+  return false;
 }
 
 // True when steps of known different sequences have become a recording that needs far more bytes

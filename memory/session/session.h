@@ -50,6 +50,9 @@ struct SessionOptions {
   // the device has real memory.
   std::optional<bool> background;
   bool first_in_background = false;  // the first plan, too; needs `background`
+  // So many plans in a row are made anew after the first step that deviates from them. Each further
+  // one waits for twice as many such steps: a program that never repeats itself has few plans.
+  std::size_t eager_plans = std::numeric_limits<std::size_t>::max();
   // Limits the live bytes of the fallback pool, each request rounded.
   std::size_t fallback_limit_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t max_shapes = 64;  // kPerShape: plans kept; the least recently used one goes
@@ -162,6 +165,7 @@ class Session final : public Allocator {
   void learn_recording(SessionShape& shape);
   void learn_deviations(SessionShape& shape);
   bool turns_to_tags(SessionShape& shape);
+  bool waits(SessionShape& shape) const;
   bool outgrows(SessionShape& shape, const StepRecording& recording) const;
   void want(SessionShape& shape, StepRecording recording);
   DeviationFacts first_deviation(const SessionShape& shape) const;

@@ -20,7 +20,9 @@ struct SessionShape {
   std::vector<StepRequest> uniform = {};
   std::uint64_t most_bytes = 0;            // alive in a step that left its plan
   std::vector<Observation> left_out = {};  // of the last step that was not merged
-  std::uint64_t identity = 0;              // unique
+  // Deviating steps: those that led to a plan, without calm between; those since; the last one.
+  std::uint64_t tries = 0, deviating_steps = 0, deviated_at = 0;
+  std::uint64_t identity = 0;  // unique
   std::uint64_t last_used = 0;
   std::uint64_t last_wanted = 0;
 };

@@ -133,6 +133,18 @@ TEST_F(SessionTest, FiguresSinceTheSwitchIncludeItsFirstStep) {
   EXPECT_GE(figures.peak_reserved_bytes_since_switch, most);
 }
 
+TEST_F(SessionTest, AProgramThatNeverRepeatsItselfIsPlannedEverMoreSeldom) {
+  Session& session = make({.eager_plans = 2});
+  constexpr std::size_t kUnit = kMiB / 16;
+  for (std::size_t k = 1; k <= 200; ++k) step(session, {k * kUnit});
+  // 198 steps deviated: two plans at once, then after 2, 4, 8, 16, 32 and 64 of them.
+  EXPECT_EQ(session.session_statistics().replans, 8u);
+  for (int calm = 0; calm < 20; ++calm) step(session, {kUnit});
+  step(session, {300 * kUnit});
+  step(session, {kUnit});
+  EXPECT_EQ(session.session_statistics().replans, 9u);
+}
+
 TEST_F(SessionTest, GrowMergesWhatItSawAndIsHotAgain) {
   Session& session = make();
   step(session, kSizes);
