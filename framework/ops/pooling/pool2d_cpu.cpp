@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -78,17 +79,29 @@ struct Slots {
   std::array<int, kSlots> index;           // in the window
 };
 
-// NaN wins, so that a failed training shows behind relu, too.
+// A place of few channels is computed with what follows in its line, in whole vectors. Places are
+// written from left to right, so those that follow get their own values afterwards.
+constexpr std::int64_t kVectorChannels = 16;
+
+// Returns how many channels a loop may take from a place's first, which has `written` floats of its
+// line from there on. The images that it reads end `readable` floats behind the last pixel that it
+// reads.
+std::int64_t loop_channels(std::int64_t channels, std::int64_t written, std::int64_t readable) {
+  const std::int64_t whole = (channels + kVectorChannels - 1) / kVectorChannels * kVectorChannels;
+  return whole <= std::min(written, readable) ? whole : channels;
+}
+
+// NaN wins, so that a failed training shows behind relu, too. `count` is loop_channels().
 template <int kSlots, bool kArgmax>
-void write_max(const Slots<kSlots>& window, const float* x, std::int64_t channels, bool relu,
-               float* y, std::uint8_t* argmax) {
+void write_max(const Slots<kSlots>& window, const float* x, std::int64_t channels,
+               std::int64_t count, bool relu, float* y, std::uint8_t* argmax) {
   std::array<const float*, kSlots> pixels;
   for (std::size_t k = 0; k < kSlots; ++k) pixels[k] = x + window.pixel[k] * channels;
   const std::array<int, kSlots> indices = window.index;
   const float least = relu ? 0 : -std::numeric_limits<float>::infinity();
   const int first = relu ? kNoPixel : indices[0];
 #pragma omp simd
-  for (std::int64_t c = 0; c < channels; ++c) {
+  for (std::int64_t c = 0; c < count; ++c) {
     float best = least;
     int winner = first;
 #pragma GCC unroll 9
@@ -120,8 +133,11 @@ class SmallMaxPool2dKernelCpu : public Kernel {
       const PoolRun& row = rows_[static_cast<std::size_t>(line % y_[2])];
       for (std::int64_t column = 0; column < y_[3]; ++column) {
         const std::int64_t at = (line * y_[3] + column) * y_[1];
-        write_max<kSlots, kArgmax>(slots(row, columns_[static_cast<std::size_t>(column)]), image,
-                                   x_[1], relu_, arguments.output<float>(0) + at,
+        const Slots<kSlots> window = slots(row, columns_[static_cast<std::size_t>(column)]);
+        const std::int64_t count = loop_channels(x_[1], (y_[3] - column) * y_[1],
+                                                 (x_[2] * x_[3] - window.pixel.back()) * x_[1]);
+        write_max<kSlots, kArgmax>(window, image, x_[1], count, relu_,
+                                   arguments.output<float>(0) + at,
                                    kArgmax ? arguments.output<std::uint8_t>(1) + at : nullptr);
       }
     });
@@ -153,7 +169,8 @@ class SmallMaxPool2dKernelCpu : public Kernel {
 
 template <int kSlots>
 void write_gradient(const Slots<kSlots>& windows, const std::uint8_t* argmax,
-                    const float* grad_output, std::int64_t channels, float* grad_input) {
+                    const float* grad_output, std::int64_t channels, std::int64_t count,
+                    float* grad_input) {
   std::array<const std::uint8_t*, kSlots> winners;
   std::array<const float*, kSlots> gradients;
   for (std::size_t k = 0; k < kSlots; ++k) {
@@ -162,12 +179,13 @@ void write_gradient(const Slots<kSlots>& windows, const std::uint8_t* argmax,
   }
   const std::array<int, kSlots> indices = windows.index;
 #pragma omp simd
-  for (std::int64_t c = 0; c < channels; ++c) {
+  for (std::int64_t c = 0; c < count; ++c) {
     float sum = 0;
 #pragma GCC unroll 9
     for (std::size_t k = 0; k < kSlots; ++k) {
-      const float gradient = gradients[k][c];
-      sum += winners[k][c] == indices[k] ? gradient : 0.0f;
+      // A mask of bits: g++ 12 makes a branch of a choice between the gradient and 0.
+      const int mask = -static_cast<int>(winners[k][c] == indices[k]);
+      sum += std::bit_cast<float>(std::bit_cast<int>(gradients[k][c]) & mask);
     }
     grad_input[c] = sum;
   }
@@ -190,9 +208,12 @@ class SmallMaxPool2dGradKernelCpu : public Kernel {
       const std::int64_t image = line / x_[2] * y_[1] * y_[2] * y_[3];
       const PoolRun& row = rows_[static_cast<std::size_t>(line % x_[2])];
       for (std::int64_t column = 0; column < x_[3]; ++column) {
-        write_gradient<kSlots>(slots(row, columns_[static_cast<std::size_t>(column)]),
-                               arguments.input<std::uint8_t>(0) + image,
-                               arguments.input<float>(1) + image, x_[1],
+        const Slots<kSlots> windows = slots(row, columns_[static_cast<std::size_t>(column)]);
+        const std::int64_t count =
+            loop_channels(x_[1], (x_[3] - column) * x_[1],
+                          (y_[2] * y_[3] - std::ranges::max(windows.pixel)) * y_[1]);
+        write_gradient<kSlots>(windows, arguments.input<std::uint8_t>(0) + image,
+                               arguments.input<float>(1) + image, x_[1], count,
                                arguments.output<float>(0) + (line * x_[3] + column) * x_[1]);
       }
     });
