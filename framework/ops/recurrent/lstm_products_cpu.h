@@ -14,7 +14,8 @@ namespace skyline {
 
 // y [rows, out] from x [rows, in] and one weight, for many numbers of rows: a product or, with
 // `add`, what is added to y. The weight is packed once into the library's preferred layout, and
-// every product reads that. Products run in row_pieces().
+// every product reads that. Products run in row_pieces(). Without AVX-512, the library has no such
+// layout: the weight is packed into panels of our own (PanelProducts), unless it is read `once`.
 class PackedProduct {
  public:
   struct Options {
@@ -37,7 +38,7 @@ class PackedProduct {
 
   // Call it for each number of rows that run() will be given, before asking for the sizes.
   void plan(std::int64_t rows);
-  std::size_t packed_bytes() const { return plain_ == packed_ ? 0 : packed_.get_size(); }
+  std::size_t packed_bytes() const;
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
   // Packs a weight into packed_bytes(). Returns its address there, or `weight` if the library
@@ -51,8 +52,12 @@ class PackedProduct {
  private:
   dnnl::matmul::primitive_desc describe(std::int64_t rows, const dnnl::memory::desc& weight) const;
   void plan_piece(std::int64_t rows);
+  std::int64_t panels() const;
+  void pack_panel(std::int64_t first, const float* weight, float* packed) const;
+  void run_panels(std::int64_t rows, const Operands& operands) const;
 
   Options options_;
+  bool in_panels_;
   dnnl::memory::desc plain_, packed_;
   DnnlKernel packing_;
   std::map<std::int64_t, std::unique_ptr<DnnlKernel>> by_rows_;
