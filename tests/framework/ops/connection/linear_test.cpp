@@ -93,6 +93,8 @@ const Case kNetworks[] = {
     {"lenet_fc3", 96, 84, 10},
     {"resnet20_fc", 128, 64, 10},
     {"words", 195, 64, 300},
+    // rows of 2 KiB, which are copied further apart without AVX-512: two pieces, the last of few
+    {"gates", 579, 24, 512},
 };
 
 INSTANTIATE_TEST_SUITE_P(Small, LinearSmall, testing::ValuesIn(kSmall), case_name);
