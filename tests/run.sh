@@ -38,6 +38,15 @@ skipped_tests() {
     }' "$@"
 }
 
+# processor: its name and the widest vectors that kernels may use.
+processor() {
+  local widest=none flag limit=${ONEDNN_MAX_CPU_ISA:-}
+  for flag in avx2 avx512bw; do
+    [[ $flag == avx512bw && ${limit,,} == avx2* ]] || ! grep -qw "$flag" /proc/cpuinfo || widest=$flag
+  done
+  echo "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), vectors: $widest"
+}
+
 # count ATTRIBUTE FILE: a number of the test suite in a JUnit file.
 count() { grep -oP "(^\s*|<testsuites .*)$1=\"\K[0-9]+" "$2" | head -n 1; }
 
@@ -127,6 +136,7 @@ fi
 if [[ -n ${SKYLINE_TEST_SEED:-} ]]; then
   say "random cases begin at seed $SKYLINE_TEST_SEED; SKYLINE_TEST_SEED=$SKYLINE_TEST_SEED repeats them"
 fi
+say "processor: $(processor)"
 install_packages
 # Two tests run at a time, so a waiting thread must yield its core.
 export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
