@@ -125,44 +125,47 @@ TEST(BudgetWalk, NeedsNoStackForLongChains) {
   EXPECT_LE(BudgetWalk(problem).run(all).extra_seconds, seconds);
 }
 
-TEST(BudgetCurve, BeginsWithNothingToRecompute) {
-  for (const std::uint64_t seed : seeds(40)) {
-    const BudgetProblem problem = draw(seed, 30);
-    const std::vector<BudgetPoint> curve = budget_curve(problem);
-    EXPECT_EQ(curve.front().extra_seconds, 0);
-    EXPECT_EQ(curve.front().peak,
-              BudgetWalk(problem).run(RecomputeChoice(problem.recomputes.size())).peak);
-    EXPECT_EQ(point_within(curve, curve.back().peak - 1), nullptr);
+void expect_to_begin_with_nothing(const BudgetProblem& problem,
+                                  const std::vector<BudgetPoint>& curve) {
+  EXPECT_EQ(curve.front().extra_seconds, 0);
+  EXPECT_EQ(curve.front().peak,
+            BudgetWalk(problem).run(RecomputeChoice(problem.recomputes.size())).peak);
+  EXPECT_EQ(point_within(curve, curve.back().peak - 1), nullptr);
+}
+
+void expect_more_seconds_for_fewer_bytes(const BudgetProblem& problem,
+                                         const std::vector<BudgetPoint>& curve) {
+  BudgetWalk walk(problem);
+  for (std::size_t k = 0; k < curve.size(); ++k) {
+    const BudgetWalk::Result result = walk.run(curve[k].choice);
+    EXPECT_EQ(result.peak, curve[k].peak);
+    EXPECT_DOUBLE_EQ(result.extra_seconds, curve[k].extra_seconds);
+    if (k == 0) continue;
+    EXPECT_LT(curve[k].peak, curve[k - 1].peak);
+    EXPECT_GT(curve[k].extra_seconds, curve[k - 1].extra_seconds);
   }
 }
 
-TEST(BudgetCurve, CostsMoreSecondsOnlyForFewerBytes) {
+void expect_no_more_seconds_for_more_bytes(const std::vector<BudgetPoint>& curve) {
+  const std::uint64_t most = curve.front().peak, least = curve.back().peak;
+  double before = std::numeric_limits<double>::infinity();
+  for (std::uint64_t k = 0; k <= 50; ++k) {
+    const BudgetPoint* point = point_within(curve, least + (most - least) * k / 50);
+    ASSERT_NE(point, nullptr);
+    EXPECT_LE(point->extra_seconds, before);
+    before = point->extra_seconds;
+  }
+}
+
+// One test, because a curve takes longer than all that is asked of it.
+TEST(BudgetCurve, BeginsWithNothingAndCostsMoreSecondsOnlyForFewerBytes) {
   for (const std::uint64_t seed : seeds(40)) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
     const BudgetProblem problem = draw(seed, 40);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
-    BudgetWalk walk(problem);
-    for (std::size_t k = 0; k < curve.size(); ++k) {
-      const BudgetWalk::Result result = walk.run(curve[k].choice);
-      EXPECT_EQ(result.peak, curve[k].peak);
-      EXPECT_DOUBLE_EQ(result.extra_seconds, curve[k].extra_seconds);
-      if (k == 0) continue;
-      EXPECT_LT(curve[k].peak, curve[k - 1].peak);
-      EXPECT_GT(curve[k].extra_seconds, curve[k - 1].extra_seconds);
-    }
-  }
-}
-
-TEST(BudgetCurve, NeverAsksForMoreSecondsWithMoreBytes) {
-  for (const std::uint64_t seed : seeds(40)) {
-    const std::vector<BudgetPoint> curve = budget_curve(draw(seed, 40));
-    const std::uint64_t most = curve.front().peak, least = curve.back().peak;
-    double before = std::numeric_limits<double>::infinity();
-    for (std::uint64_t k = 0; k <= 50; ++k) {
-      const BudgetPoint* point = point_within(curve, least + (most - least) * k / 50);
-      ASSERT_NE(point, nullptr);
-      EXPECT_LE(point->extra_seconds, before) << "seed " << seed;
-      before = point->extra_seconds;
-    }
+    expect_to_begin_with_nothing(problem, curve);
+    expect_more_seconds_for_fewer_bytes(problem, curve);
+    expect_no_more_seconds_for_more_bytes(curve);
   }
 }
 
