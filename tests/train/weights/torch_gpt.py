@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Compares Skyline's GPT with PyTorch's: logits, gradients and steps of AdamW on the same weights.
-Needs torch, numpy and safetensors.
+Needs torch and numpy, `steps` safetensors, too.
 
     torch_gpt.py numbers > torch_gpt.inc      # what torch_gpt_test.cpp expects of small networks
+    torch_gpt.py gradients FOLDER WORDS POSITIONS LAYERS HEADS UNITS BIASES WINDOWS LENGTH
     torch_gpt.py steps SKYLINE TEXT [STEPS]   # trains gpt-small with both; prints the losses' difference
 
+`gradients` writes the loss and each gradient to a file of floats, for torch_gpt_test.cpp, too.
 `steps` writes random weights, which `skyline train --init-weights` reads, and draws the same windows
 of the text.
 """
@@ -47,11 +49,25 @@ def listed(numbers):
     return "{" + ", ".join(f"{x:.9g}" for x in numbers) + "}"
 
 
+def formula_windows(words, windows, length):
+    stream = torch.from_numpy(((uniform("words", windows * length + 1) + 0.5) *
+                               words).astype(numpy.int64))
+    return (part.reshape(windows, length) for part in (stream[:-1], stream[1:]))
+
+
+def gradients(folder, words, positions, layers, heads, units, biases, windows, length):
+    module = Gpt(words, positions, layers, heads, units, bool(biases))
+    fill(module)
+    loss = module.loss(*formula_windows(words, windows, length))
+    loss.backward()
+    loss.detach().numpy().tofile(f"{folder}/loss")
+    for name, parameter in module.named_parameters():
+        parameter.grad.numpy().tofile(f"{folder}/{name}")
+
+
 def numbers():
     print("// Written by torch_gpt.py: torch", torch.__version__)
-    stream = torch.from_numpy(((uniform("words", WINDOWS * LENGTH + 1) + 0.5) *
-                               SMALL["words"]).astype(numpy.int64))
-    words, answers = (part.reshape(WINDOWS, LENGTH) for part in (stream[:-1], stream[1:]))
+    words, answers = formula_windows(SMALL["words"], WINDOWS, LENGTH)
     for bias in (False, True):
         module = Gpt(**SMALL, bias=bias)
         fill(module)
@@ -120,6 +136,8 @@ def steps(program, file, count):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["numbers"]:
         numbers()
+    elif sys.argv[1:2] == ["gradients"] and len(sys.argv) == 11:
+        gradients(sys.argv[2], *map(int, sys.argv[3:]))
     elif sys.argv[1:2] == ["steps"] and len(sys.argv) > 3:
         steps(sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) > 4 else 200)
     else:
