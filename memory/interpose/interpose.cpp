@@ -146,6 +146,9 @@ extern "C" __attribute__((visibility("hidden"))) int __cxa_atexit(void (*)(void*
 SKYLINE_EXPORT void skyline_begin() {
   if (threshold_bytes != SIZE_MAX) memory().begin();
 }
+SKYLINE_EXPORT void skyline_announce_step() {
+  if (threshold_bytes != SIZE_MAX) memory().announce_step();
+}
 SKYLINE_EXPORT void skyline_step_of(unsigned kind) {
   if (threshold_bytes != SIZE_MAX) memory().end_step(kind);
 }

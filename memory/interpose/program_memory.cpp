@@ -148,7 +148,9 @@ void* ProgramMemory::serve(std::size_t bytes, bool zeroed, bool leads) {
 }
 
 void* ProgramMemory::take(std::size_t bytes, bool leads) {
-  if (leads && steps_) {
+  if (leads && holds()) {
+    if (after_mark_++ == *announced_at_) allocator_->end_step();
+  } else if (leads && steps_) {
     if (live_bytes_ < fewest_bytes_) {
       fewest_bytes_ = live_bytes_;
       fewest_at_ = after_mark_;
@@ -275,6 +277,26 @@ void ProgramMemory::end_step(std::uint64_t kind) noexcept {
   }
 }
 
+void ProgramMemory::announce_step() noexcept {
+  if (inside_) return;
+  const Entry entry(*this);
+  if (state_ != State::kServing || announced_) return;
+  if (holds()) {
+    allocator_->release_cached();
+    after_mark_ = *announced_at_;
+  } else if (announced_at_) {  // sooner than in the steps before
+    cut_ -= *announced_at_ - after_mark_;
+    announced_at_ = after_mark_;
+  }
+  announced_ = after_mark_;
+  if (announced_at_) allocator_->end_step();  // here, whether or not it was held
+}
+
+// True between the last request of a step and the announcement of the next one.
+bool ProgramMemory::holds() const {
+  return steps_ && announced_at_ && !announced_ && after_mark_ >= *announced_at_;
+}
+
 bool ProgramMemory::leading_kind(std::uint64_t kind) {
   if (kind < kinds_ && kind != kind_ && ++other_marks_ < kOtherMarks) return false;
   if (kind != kind_) marks_ = 0;
@@ -311,7 +333,16 @@ void ProgramMemory::mark() {
     fewest_bytes_ = std::numeric_limits<std::uint64_t>::max();
     allocator_->abandon_step();
   }
+  note_announcement();
+  announced_.reset();
   after_mark_ = 0;
+}
+
+// Takes over what the step that is over showed.
+void ProgramMemory::note_announcement() {
+  if (marks_ == 1) return;
+  if (!announced_ || *announced_ > cut_) announces_ = false;
+  announced_at_ = announces_ ? announced_ : std::nullopt;
 }
 
 void ProgramMemory::begin_step() {

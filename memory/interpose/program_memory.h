@@ -34,7 +34,8 @@ class Session;
 //
 // A mark says that a step is over. Gradients may be alive then that the next step frees at once.
 // So a step begins before the request at which the fewest bytes are alive; its number after the
-// mark is the same in every step.
+// mark is the same in every step. A program that announces its steps by then may do other things
+// before, evaluate say: no step begins until it has.
 //
 // Thread rule: any thread calls any function. One lock is held inside, before locks of the C
 // library. No exception and no output leaves it. The C library serves what it allocates itself,
@@ -69,6 +70,8 @@ class ProgramMemory {
   // A step is over. Kinds of steps are numbered as they appear: those of two optimizers, say. The
   // newest kind leads: from one of its marks to the next is a step, until 16 marks of others pass.
   void end_step(std::uint64_t kind) noexcept;
+  // The next step is about to begin: gradients are zero. Only the first call after a mark counts.
+  void announce_step() noexcept;
 
   // In the child of a fork, the C library serves all requests. Frees of blocks that it inherited do
   // nothing.
@@ -104,9 +107,11 @@ class ProgramMemory {
   bool leading_kind(std::uint64_t kind);
   void step_is_over();
   void mark();
+  void note_announcement();
   void begin_step();
   void stop_steps(std::string problem);
   bool warms_up() const;
+  bool holds() const;
   void measure();
   void write_files() const;
 
@@ -139,8 +144,11 @@ class ProgramMemory {
   std::uint64_t after_mark_ = 0;  // requests of the leading thread
   std::uint64_t cut_ = 0;         // the one that begins a step
   std::uint64_t fewest_bytes_ = 0, fewest_at_ = 0;
-  bool steps_ = false;                        // requests belong to steps
-  std::optional<std::uint64_t> adopted_cut_;  // of the plan of an earlier run
+  std::optional<std::uint64_t> announced_;     // in the running step, at so many requests
+  std::optional<std::uint64_t> announced_at_;  // in every step; a step begins no sooner
+  bool announces_ = true;                      // until a step came without
+  bool steps_ = false;                         // requests belong to steps
+  std::optional<std::uint64_t> adopted_cut_;   // of the plan of an earlier run
 
   std::optional<Usage> usage_;        // at the last mark
   Server server_ = Server::kLibrary;  // then

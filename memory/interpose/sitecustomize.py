@@ -30,8 +30,9 @@ def run_users_own():
 
 def mark_steps(optimizers, library):
     """`optimizers` is the module torch.optim.optimizer. Each optimizer is a kind of steps, numbered by
-    their first steps."""
-    make, kinds, numbers = optimizers.Optimizer.__init__, weakref.WeakKeyDictionary(), itertools.count()
+    their first steps. zero_grad() announces a step: an evaluation before it is none of it."""
+    make, zero = optimizers.Optimizer.__init__, optimizers.Optimizer.zero_grad
+    kinds, numbers = weakref.WeakKeyDictionary(), itertools.count()
 
     @functools.wraps(make)
     def begin_and_make(self, *arguments, **named):
@@ -43,7 +44,13 @@ def mark_steps(optimizers, library):
             kinds[optimizer] = next(numbers)
         library.skyline_step_of(kinds[optimizer])
 
+    @functools.wraps(zero)
+    def zero_and_announce(self, *arguments, **named):
+        zero(self, *arguments, **named)
+        library.skyline_announce_step()
+
     optimizers.Optimizer.__init__ = begin_and_make
+    optimizers.Optimizer.zero_grad = zero_and_announce
     optimizers.register_optimizer_step_post_hook(step)
 
 

@@ -30,6 +30,7 @@ void Arena::begin_step(ShapeKey) {
 }
 
 void Arena::end_step() {
+  if (!in_step_) return;
   in_step_ = false;
   step_bytes_ = live_.peak_rounded - bytes_before_step_;
   update_gate();

@@ -90,6 +90,46 @@ TEST(ProgramMemory, PlansMarkedStepsFromTheirEmptiestMomentOn) {
   EXPECT_EQ(report.other_threads, 0u);
 }
 
+// Requests of the sizes of steps, none alive at the end.
+void evaluate(ProgramMemory& memory) {
+  for (std::size_t k = 20; k > 0; --k) memory.release(memory.request(k * kThreshold, false));
+}
+
+TEST(ProgramMemory, KeepsStepsApartFromEvaluationsBeforeTheyAreAnnounced) {
+  ProgramMemory memory({.threshold_bytes = kThreshold}, kSpan);
+  memory.begin();
+  void* outliving = nullptr;
+  int steps = 0;
+  run_until_planned(memory, [&] {
+    if (++steps % 3 == 0) evaluate(memory);
+    memory.announce_step();
+    calm_step(memory, outliving);
+    memory.end_step(0);
+  });
+  memory.release(outliving);
+  EXPECT_EQ(memory.report().deviations, 0u);
+  EXPECT_EQ(memory.report().planned_blocks, 28u);  // less two before the cut
+  EXPECT_GE(memory.report().planned_requests, 100u * 27);
+}
+
+TEST(ProgramMemory, PlansStepsThatAreNoLongerAnnounced) {
+  ProgramMemory memory({.threshold_bytes = kThreshold}, kSpan);
+  memory.begin();
+  void* outliving = nullptr;
+  run_until_planned(memory, [&] {
+    memory.announce_step();
+    calm_step(memory, outliving);
+    memory.end_step(0);
+  });
+  const std::uint64_t planned = memory.report().planned_requests;
+  for (int step = 0; step < 10; ++step) {  // the first one still waits
+    calm_step(memory, outliving);
+    memory.end_step(0);
+  }
+  memory.release(outliving);
+  EXPECT_GE(memory.report().planned_requests, planned + 8 * 27);
+}
+
 TEST(ProgramMemory, LeavesRequestsToTheCLibraryUntilStepsBegin) {
   ProgramMemory memory({.threshold_bytes = kThreshold}, kSpan);
   EXPECT_EQ(memory.request(kMiB, false), nullptr);

@@ -1,6 +1,7 @@
 """A PyTorch program that knows nothing of Skyline: `torch_program.py NETWORK [WAY]` prints its losses.
 
-NETWORK is resnet18, resnet50, lstm, transformer or gpt; WAY is how its loop is written, or how it ends.
+NETWORK is resnet18, resnet50, lstm, transformer, gpt or torchvision.NAME; WAY is how its loop is
+written, or how it ends.
 """
 
 import os
@@ -93,6 +94,11 @@ class Translator(nn.Module):
         return self.head(self.body(x, x)).flatten(0, 1)
 
 
+def vision(name):
+    import torchvision
+    return torchvision.models.get_model(name, num_classes=100)
+
+
 def text(count, length=64):
     tokens = torch.randint(256, (count, length))
     return tokens, tokens.flatten()
@@ -138,10 +144,12 @@ def end_early(step):
 
 def main():
     torch.manual_seed(1)
+    family, _, name = sys.argv[1].partition(".")
     make_model, make_batch = {
+        "torchvision": (lambda: vision(name), images),
         "resnet18": (lambda: resnet([2, 2, 2, 2], 1), images),
         "resnet50": (lambda: resnet([3, 4, 6, 3], 4), images),
-        "lstm": (Lstm, text), "transformer": (Translator, text), "gpt": (Gpt, text)}[sys.argv[1]]
+        "lstm": (Lstm, text), "transformer": (Translator, text), "gpt": (Gpt, text)}[family]
     model = make_model()
     if make_batch is images:
         model = model.to(memory_format=torch.channels_last)

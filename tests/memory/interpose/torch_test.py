@@ -54,6 +54,13 @@ class TorchTest(unittest.TestCase):
             with self.subTest(name):
                 self.planned(name)
 
+    def test_networks_of_torchvision(self):
+        if subprocess.run([PYTHON, "-c", "import torchvision"], capture_output=True).returncode != 0:
+            self.skipTest("torchvision is not installed")
+        for name in ("mobilenet_v2", *(("resnet18", "resnet50") if LONG else ())):
+            with self.subTest(name):
+                self.planned(f"torchvision.{name}")
+
     def test_ways_to_write_a_loop(self):
         more = ("zero-before-backward", "keep-gradients", "accumulate") if LONG else ()
         for way in ("two-optimizers", "loader", *more):
@@ -61,9 +68,9 @@ class TorchTest(unittest.TestCase):
                 self.planned("gpt", way)
 
     def test_steps_that_change(self):
-        for way in ("small-last-batch", *(("lengths", "evaluate", "no-optimizer") if LONG else ())):
+        for way in ("small-last-batch", "evaluate", *(("lengths", "no-optimizer") if LONG else ())):
             with self.subTest(way):
-                self.planned("gpt", way, deviating=way != "no-optimizer")
+                self.planned("gpt", way, deviating=way in ("small-last-batch", "lengths"))
 
     def test_every_allocator(self):
         more = ("best-fit-pool", "exact-pool", "bfc", "stitched", "network-wise") if LONG else ()
