@@ -43,8 +43,8 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-// Both have more tiles than a round.
-const Shape kOfRounds = runs_all_cases() ? Shape{5, 32, 56, 56} : Shape{3, 32, 28, 28};
+// Both have more tiles than a round, the first also in each of eight shares.
+const Shape kOfRounds = runs_all_cases() ? Shape{5, 32, 44, 44} : Shape{3, 32, 28, 28};
 
 // Channels that are no multiple of a vector's, images that are no multiple of Winograd's tiles.
 const Case kCases[] = {
