@@ -20,23 +20,23 @@ std::uint64_t ticks_of(const TraceBlock& block) {
   return static_cast<std::uint64_t>(block.upper) - static_cast<std::uint64_t>(block.lower);
 }
 
-void read_choice(const BestFitEvent& choice, ExplainedStep& step) {
-  step.line = {choice.lower, choice.upper, choice.offset};
-  step.equally_low = choice.equally_low;
-  step.candidates = choice.candidates;
-  step.runner_up = choice.runner_up;
+void read_choice(const BestFitEvent& choice, ExplainedMove& move) {
+  move.line = {choice.lower, choice.upper, choice.offset};
+  move.equally_low = choice.equally_low;
+  move.candidates = choice.candidates;
+  move.runner_up = choice.runner_up;
 }
 
-void read_act(const BestFitEvent& act, ExplainedStep& step) {
+void read_act(const BestFitEvent& act, ExplainedMove& move) {
   if (act.kind == BestFitEvent::Kind::kPlacement) {
-    step.block = act.block;
-    step.top = act.raised_offset;
+    move.block = act.block;
+    move.top = act.raised_offset;
     return;
   }
-  step.act = ExplainedStep::Act::kLift;
-  step.merged = {act.lower, act.upper, act.raised_offset};
-  step.joins_left = act.lower < step.line.lower;
-  step.joins_right = act.upper > step.line.upper;
+  move.act = ExplainedMove::Act::kLift;
+  move.merged = {act.lower, act.upper, act.raised_offset};
+  move.joins_left = act.lower < move.line.lower;
+  move.joins_right = act.upper > move.line.upper;
 }
 
 std::string count_of(double count, std::string_view noun) {
@@ -47,11 +47,11 @@ std::string span_of(const SkylineLine& line) {
   return fmt::format("[{}, {})", line.lower, line.upper);
 }
 
-std::string line_sentence(const ExplainedStep& step) {
+std::string line_sentence(const ExplainedMove& move) {
   const std::string where =
-      fmt::format("{} at {}", span_of(step.line), format_bytes(step.line.offset));
-  if (step.equally_low == 1) return fmt::format("The lowest line is {}.", where);
-  return fmt::format("The leftmost of {} equally low lines is {}.", step.equally_low, where);
+      fmt::format("{} at {}", span_of(move.line), format_bytes(move.line.offset));
+  if (move.equally_low == 1) return fmt::format("The lowest line is {}.", where);
+  return fmt::format("The leftmost of {} equally low lines is {}.", move.equally_low, where);
 }
 
 // By BestFitKey.
@@ -99,32 +99,32 @@ std::string reason_of(const PlanExplanation& explanation, const Trace& trace, st
 }
 
 std::string placement_sentence(const PlanExplanation& explanation, const Trace& trace,
-                               const ExplainedStep& step) {
-  const std::string name = name_of(trace, step.block);
-  const std::string place = fmt::format("goes to {} and ends at {}", format_bytes(step.line.offset),
-                                        format_bytes(step.top));
-  if (!step.runner_up) return fmt::format("Only {} lives within it: it {}.", name, place);
-  return fmt::format("{} unplaced blocks live within it. {} {}, {} ({}): it {}.", step.candidates,
+                               const ExplainedMove& move) {
+  const std::string name = name_of(trace, move.block);
+  const std::string place = fmt::format("goes to {} and ends at {}", format_bytes(move.line.offset),
+                                        format_bytes(move.top));
+  if (!move.runner_up) return fmt::format("Only {} lives within it: it {}.", name, place);
+  return fmt::format("{} unplaced blocks live within it. {} {}, {} ({}): it {}.", move.candidates,
                      at_begin_of_sentence(name), words_of(explanation.key).superlative,
-                     key_figure(explanation, trace, step.block),
-                     reason_of(explanation, trace, step.block, *step.runner_up), place);
+                     key_figure(explanation, trace, move.block),
+                     reason_of(explanation, trace, move.block, *move.runner_up), place);
 }
 
-std::string lift_sentence(const ExplainedStep& step) {
-  const std::string_view side = step.joins_left && step.joins_right
+std::string lift_sentence(const ExplainedMove& move) {
+  const std::string_view side = move.joins_left && move.joins_right
                                     ? "both neighbours, which are equally high"
-                                : step.joins_left ? "its left neighbour"
+                                : move.joins_left ? "its left neighbour"
                                                   : "its right neighbour";
-  const std::uint64_t wasted = step.merged.offset - step.line.offset;
+  const std::uint64_t wasted = move.merged.offset - move.line.offset;
   if (wasted == 0) {
     return fmt::format("No unplaced block lives within it, so it merges with {} to {}.", side,
-                       span_of(step.merged));
+                       span_of(move.merged));
   }
-  const double ticks = static_cast<double>(step.line.upper) - static_cast<double>(step.line.lower);
+  const double ticks = static_cast<double>(move.line.upper) - static_cast<double>(move.line.lower);
   return fmt::format(
       "No unplaced block lives within it, so it is lifted to {} at {} and merges with it to {}. {} "
       "× {} below stay unused.",
-      side, format_bytes(step.merged.offset), span_of(step.merged), format_bytes(wasted),
+      side, format_bytes(move.merged.offset), span_of(move.merged), format_bytes(wasted),
       count_of(ticks, "tick"));
 }
 
@@ -150,44 +150,44 @@ Json block_json(const ExplainedPlan& explained, std::size_t index) {
   return json;
 }
 
-void add_placement(const ExplainedPlan& explained, const ExplainedStep& step, Json& json) {
+void add_placement(const ExplainedPlan& explained, const ExplainedMove& move, Json& json) {
   const auto key = [&](std::size_t block) {
     return key_of(explained.explanation, explained.trace, block);
   };
-  json["block"] = step.block;
-  json["key"] = key(step.block);
-  json["runner_up"] = step.runner_up ? Json(*step.runner_up) : Json(nullptr);
-  json["runner_up_key"] = step.runner_up ? Json(key(*step.runner_up)) : Json(nullptr);
-  json["top"] = step.top;
+  json["block"] = move.block;
+  json["key"] = key(move.block);
+  json["runner_up"] = move.runner_up ? Json(*move.runner_up) : Json(nullptr);
+  json["runner_up_key"] = move.runner_up ? Json(key(*move.runner_up)) : Json(nullptr);
+  json["top"] = move.top;
 }
 
-void add_lift(const ExplainedStep& step, Json& json) {
-  json["joins"] = step.joins_left && step.joins_right ? "both" : step.joins_left ? "left" : "right";
-  json["merged"] = line_json(step.merged);
+void add_lift(const ExplainedMove& move, Json& json) {
+  json["joins"] = move.joins_left && move.joins_right ? "both" : move.joins_left ? "left" : "right";
+  json["merged"] = line_json(move.merged);
 }
 
-Json step_json(const ExplainedPlan& explained, const ExplainedStep& step) {
-  const bool places = step.act == ExplainedStep::Act::kPlace;
+Json move_json(const ExplainedPlan& explained, const ExplainedMove& move) {
+  const bool places = move.act == ExplainedMove::Act::kPlace;
   Json json = {{"act", places ? "place" : "lift"},
-               {"line", line_json(step.line)},
-               {"equally_low", step.equally_low},
-               {"candidates", step.candidates}};
+               {"line", line_json(move.line)},
+               {"equally_low", move.equally_low},
+               {"candidates", move.candidates}};
   if (places) {
-    add_placement(explained, step, json);
+    add_placement(explained, move, json);
   } else {
-    add_lift(step, json);
+    add_lift(move, json);
   }
-  json["sentence"] = sentence_of(explained.explanation, explained.trace, step);
+  json["sentence"] = sentence_of(explained.explanation, explained.trace, move);
   return json;
 }
 
 // Returns the bytes × ticks that lifts leave unused below their lines.
 double wasted(const PlanExplanation& explanation) {
   double sum = 0;
-  for (const ExplainedStep& step : explanation.steps) {
-    if (step.act == ExplainedStep::Act::kPlace) continue;
-    sum += static_cast<double>(step.merged.offset - step.line.offset) *
-           (static_cast<double>(step.line.upper) - static_cast<double>(step.line.lower));
+  for (const ExplainedMove& move : explanation.steps) {
+    if (move.act == ExplainedMove::Act::kPlace) continue;
+    sum += static_cast<double>(move.merged.offset - move.line.offset) *
+           (static_cast<double>(move.line.upper) - static_cast<double>(move.line.lower));
   }
   return sum;
 }
@@ -214,18 +214,18 @@ PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFi
     explanation.rounded.push_back(planned_bytes(trace, i, alignment));
   }
   for (std::size_t i = 0; i + 1 < log.size(); i += 2) {
-    ExplainedStep& step = explanation.steps.emplace_back();
-    read_choice(log[i], step);
-    read_act(log[i + 1], step);
+    ExplainedMove& move = explanation.steps.emplace_back();
+    read_choice(log[i], move);
+    read_act(log[i + 1], move);
   }
   return explanation;
 }
 
 std::string sentence_of(const PlanExplanation& explanation, const Trace& trace,
-                        const ExplainedStep& step) {
-  return line_sentence(step) + " " +
-         (step.act == ExplainedStep::Act::kPlace ? placement_sentence(explanation, trace, step)
-                                                 : lift_sentence(step));
+                        const ExplainedMove& move) {
+  return line_sentence(move) + " " +
+         (move.act == ExplainedMove::Act::kPlace ? placement_sentence(explanation, trace, move)
+                                                 : lift_sentence(move));
 }
 
 std::string explanation_json(const ExplainedPlan& explained, int indent) {
@@ -249,8 +249,8 @@ std::string explanation_json(const ExplainedPlan& explained, int indent) {
   for (std::size_t i = 0; i < explained.trace.size(); ++i) {
     json["blocks"].push_back(block_json(explained, i));
   }
-  for (const ExplainedStep& step : explained.explanation.steps) {
-    json["steps"].push_back(step_json(explained, step));
+  for (const ExplainedMove& move : explained.explanation.steps) {
+    json["steps"].push_back(move_json(explained, move));
   }
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -17,8 +17,8 @@ struct SkylineLine {
   bool operator==(const SkylineLine&) const = default;
 };
 
-// One step of PGMO's best-fit heuristic (section 3.2, figure 1) with its reasons.
-struct ExplainedStep {
+// One move of PGMO's best-fit heuristic (section 3.2, figure 1) with its reasons.
+struct ExplainedMove {
   enum class Act { kPlace, kLift };
   Act act = Act::kPlace;
   SkylineLine line = {};        // the chosen line: the lowest, the leftmost of ties
@@ -38,11 +38,11 @@ struct ExplainedStep {
 
 enum class BestFitKey { kLifetime, kSize, kArea };
 
-// How a best-fit planner made its plan. The steps alone determine the plan's offsets.
+// How a best-fit planner made its plan. The moves alone determine the plan's offsets.
 struct PlanExplanation {
   BestFitKey key = BestFitKey::kLifetime;
   std::vector<std::uint64_t> rounded = {};  // bytes of each block
-  std::vector<ExplainedStep> steps = {};
+  std::vector<ExplainedMove> steps = {};
 };
 
 // Returns the key of "best-fit", "best-fit-by-size" or "best-fit-by-area"; nothing for other
@@ -53,15 +53,15 @@ std::optional<BestFitKey> best_fit_key(std::string_view planner);
 // 2^53.
 double key_of(const PlanExplanation& explanation, const Trace& trace, std::size_t block);
 
-// Explains the log of a best-fit planner: a step for each choice and what followed from it. Gaps of
+// Explains the log of a best-fit planner: a move for each choice and what followed from it. Gaps of
 // blocks are ignored, because best-fit does not use them. O(log).
 PlanExplanation explain_plan(const Trace& trace, std::uint64_t alignment, BestFitKey key,
                              const BestFitLog& log);
 
-// Describes a step in up to three sentences: which line, then which block and why, or which lift
+// Describes a move in up to three sentences: which line, then which block and why, or which lift
 // and what it wastes.
 std::string sentence_of(const PlanExplanation& explanation, const Trace& trace,
-                        const ExplainedStep& step);
+                        const ExplainedMove& move);
 
 // A plan of a best-fit planner and how it was made. The parts must outlive the struct.
 struct ExplainedPlan {
