@@ -1,6 +1,5 @@
 #include "data/images/cifar.h"
 
-#include <array>
 #include <system_error>
 
 #include "data/byte_reader.h"

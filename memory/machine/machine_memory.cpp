@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <fstream>
-#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>

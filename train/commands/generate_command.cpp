@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <numbers>
-#include <optional>
 #include <sstream>
 
 #include "train/commands/commands.h"

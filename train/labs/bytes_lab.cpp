@@ -4,7 +4,6 @@
 #include <exception>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "framework/philox.h"
 #include "train/lab/dry_run/model_dry_run.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <string_view>
 
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"

@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include <future>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>

@@ -1,7 +1,6 @@
 #include "train/state/shared_state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "train/run/now_seconds.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/packing.h"

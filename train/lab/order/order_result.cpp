@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "memory/order/baselines.h"
 #include "memory/order/control_edges.h"
