@@ -41,9 +41,7 @@ class Context {
     // sublinear memory cost", drop the results of low cost operations.
     int recompute = 0;
     Savings savings;  // besides what `recompute` finds
-    // A round has at most these bytes of a chain's largest value, see chain(). Rounds of 1 to 16
-    // images of vgg16's first stage, of 12.3 MiB each, take 0.80 to 1.04 of the seconds of whole
-    // ops (two cores, AVX-512); fewer pixels would leave much of a card idle.
+    // A round has at most these bytes of a chain's largest value, see chain().
     std::size_t round_bytes = std::size_t{50} << 20;
     // Parameters have no resident gradient: each is freed once an update has read it (Lv et al.
     // 2023, "Full parameter fine-tuning for large language models with limited resources"). See
