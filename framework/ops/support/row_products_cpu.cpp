@@ -53,7 +53,8 @@ class GradWeightProducts final : public DnnlKernel {
   GradWeightProducts(std::span<const RowRange> pieces, const Shape& x, const Shape& y, bool bias)
       : y_(y), bias_(bias), spreads_(meets_in_caches(x, y)) {
     for (const RowRange& piece : pieces) {
-      const std::int64_t most = spreads_ ? kSpreadRows : piece.count;
+      const std::int64_t most =
+          spreads_ ? std::max(kSpreadRows, piece.count / kMostCopies + 1) : piece.count;
       for (std::int64_t row = 0; row < piece.count; row += most) {
         add_product({piece.first + row, std::min(most, piece.count - row)}, x[1]);
       }
@@ -66,8 +67,9 @@ class GradWeightProducts final : public DnnlKernel {
   }
 
  private:
-  // Rows that are copied at a time, a cache line further apart, and floats of such a line.
-  static constexpr std::int64_t kSpreadRows = 256, kLine = 16;
+  // Rows that are copied at a time, a cache line further apart, and floats of such a line. Dry runs
+  // that look for the largest batch make kernels of millions of rows: these have few products, too.
+  static constexpr std::int64_t kSpreadRows = 256, kMostCopies = 32, kLine = 16;
 
   // Copies transposed rows. The first call has the most.
   Operand spread(Operand rows, const memory::desc& layout, const memory::desc& spread_layout) {

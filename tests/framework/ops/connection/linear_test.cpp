@@ -132,6 +132,13 @@ TEST(Linear, RunsOnNoReferenceKernelForAnyNumberOfRows) {
   }
 }
 
+// A search for the largest batch makes such kernels.
+TEST(Linear, NeedsFewProductsForTheGradientOfMillionsOfRows) {
+  const LinearProblem problem{{5'000'000, 16}, {512, 16}, {5'000'000, 512}, true};
+  const std::unique_ptr<Kernel> kernel = make_linear_grad_weight_cpu(problem);
+  EXPECT_LE(dynamic_cast<const DnnlKernel&>(*kernel).implementations().size(), 2u * (32 + 1));
+}
+
 TEST(Linear, SumsTheGradientOfALargeWeightOnce) {
   const LinearProblem problem{{70, 1025}, {1024, 1025}, {70, 1024}, true};
   const auto products = [](const std::unique_ptr<Kernel>& kernel) {
