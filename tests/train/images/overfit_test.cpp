@@ -24,11 +24,13 @@ struct Overfit {
 
 void PrintTo(const Overfit& tested, std::ostream* out) { *out << tested.network.name; }
 
-// Under sanitizers one network is enough, because they do not check the kernel library.
+// Under sanitizers one network is enough, because they do not check the kernel library. The layers
+// of vgg16 are of alexnet's kinds, and its 134 million parameters take 16 s.
 std::vector<Overfit> cases() {
   std::vector<Overfit> all;
   for (const PaperNetwork& network : paper_networks()) {
     if (effort(1) == 0 && network.name != "resnet50") continue;
+    if (network.name == "vgg16" && skyline::cases(0, 1) == 0) continue;
     Overfit tested{network};
     // With initial weights, its 22 layers without batch normalization pass on little of an image.
     // Pixels up to 255 make it learn sooner.
