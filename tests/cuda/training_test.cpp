@@ -16,6 +16,7 @@
 #include "tests/memory/planners/effort.h"
 #include "tests/train/decide/small_budget.h"
 #include "tests/train/images/paper_training.h"
+#include "tests/train/text/small_text_run.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/options/memory_options.h"
 
@@ -419,26 +420,37 @@ TEST(CudaTranslation, MatchesTheCpu) {
   }
 }
 
-// Words are sorted in temporary storage of Thrust, which is a request of the step.
-TEST(CudaTranslation, RecordedSimulatedAndDryStepsAreOne) {
-  const TranslationData data = small_text();
-  const auto record = [&data](const std::string& device, bool execute) {
+// Returns the trace of a run's last step, which its graph, simulated, and a dry run have, too.
+// steps(memory, options) returns the run after some steps.
+template <typename Steps>
+Trace expect_one_trace(const Steps& steps) {
+  const auto record = [&steps](const std::string& device) {
     Context::Options options = on_cuda();
     options.record_graph = true;
-    options.execute = execute;
-    TranslationRun run({.device = device, .allocator = "best-fit-pool"}, options,
-                       small_run(small_seq2seq(data), {.record = true}));
-    run_steps(run, small_pair_batches(data, 2));
-    const Trace recorded = run.memory.recording()->last_step();
-    const Trace simulated = simulate(run.context.step_graph());
+    options.execute = device == "cuda";
+    const auto run = steps(MemoryOptions{.device = device, .allocator = "best-fit-pool"}, options);
+    const Trace recorded = run->memory.recording()->last_step();
+    const Trace simulated = simulate(run->context.step_graph());
     EXPECT_TRUE(recorded.same_requests(simulated)) << device;
     EXPECT_EQ(recorded.tags, simulated.tags) << device;
     return recorded;
   };
-  const Trace recorded = record("cuda", true);
-  const Trace dry = record("simulated", false);
+  const Trace recorded = record("cuda"), dry = record("simulated");
   EXPECT_TRUE(recorded.same_requests(dry));
   EXPECT_EQ(recorded.tags, dry.tags);
+  return recorded;
+}
+
+// Words are sorted in temporary storage of Thrust, which is a request of the step.
+TEST(CudaTranslation, RecordedSimulatedAndDryStepsAreOne) {
+  const TranslationData data = small_text();
+  const Trace recorded =
+      expect_one_trace([&](const MemoryOptions& memory, const Context::Options& options) {
+        auto run = std::make_unique<TranslationRun>(
+            memory, options, small_run(small_seq2seq(data), {.record = true}));
+        run_steps(*run, small_pair_batches(data, 2));
+        return run;
+      });
   EXPECT_EQ(std::ranges::count_if(recorded.tags,
                                   [](const BlockTag& tag) {
                                     return tag.op == "embedding_grad" &&
@@ -455,6 +467,37 @@ TEST(CudaTranslation, GivesTheSameBitsUnderEveryAllocator) {
               expected)
         << allocator;
   }
+}
+
+Trained train_text(const MemoryOptions& memory, const Context::Options& options) {
+  TextRun run(memory, options, small_gpt(), &small_sums());
+  Trained trained;
+  trained.losses = run_steps(run, 4);
+  trained.parameters = parameters_of(run);
+  return trained;
+}
+
+TEST(CudaText, MatchesTheCpu) {
+  const Trained got = train_text(cuda_memory("planned"), on_cuda());
+  const Trained expected = train_text({}, seeded());
+  expect_losses_near(got, expected, 1e-5);
+  expect_near(got, expected, 1e-3);  // AdamW divides gradients near 0 by their own size
+}
+
+TEST(CudaText, RecordedSimulatedAndDryStepsAreOne) {
+  expect_one_trace([](const MemoryOptions& memory, const Context::Options& options) {
+    auto run =
+        std::make_unique<TextRun>(memory, options, small_gpt({.record = true}), &small_sums());
+    run_steps(*run, 2);
+    return run;
+  });
+}
+
+TEST(CudaText, GivesTheSameBitsFromAPlanOnLessMemory) {
+  Context::Options frugal = on_cuda();
+  frugal.recompute = 2;
+  EXPECT_EQ(train_text(cuda_memory("planned", true), frugal),
+            train_text(cuda_memory("best-fit-pool"), on_cuda()));
 }
 
 }  // namespace

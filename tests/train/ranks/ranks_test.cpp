@@ -161,6 +161,9 @@ TEST_F(Ranks, MakeTheBitsOfAsManyMicroBatches) {
       {"2",
        {"--model", "resnet20", "--images", "64", "--steps", "2", "--batch-size", "8", "--freeze",
         "conv1,bn1,conv2_*"}},
+      {"3",
+       {"--model", "gpt-small", "--characters", "3000", "--steps", "3", "--batch-size", "8",
+        "--layers", "2", "--units", "16", "--length", "12", "--dropout", "0.1"}},
   };
   int number = 0;
   for (const auto& [ranks, options] : cases) {
@@ -188,6 +191,9 @@ TEST_F(Ranks, ThatShareTheUpdatesMakeTheSameBitsWithLessState) {
        {"--model", "seq2seq", "--pairs", "200", "--steps", "2", "--batch-size", "8", "--units",
         "16", "--val-pairs", "8"}},
       {"2", {"--model", "lenet", "--images", "64", "--steps", "2", "--freeze", "conv1,fc2"}},
+      {"2",
+       {"--model", "gpt-small", "--characters", "3000", "--steps", "3", "--batch-size", "8",
+        "--layers", "2", "--units", "16", "--length", "12", "--clip", "0", "--fused-update"}},
   };
   int number = 0;
   for (const auto& [ranks, options] : cases) {
