@@ -52,7 +52,12 @@ std::vector<Segment> NetworkWise::segments() const {
   return segments;
 }
 
-void NetworkWise::begin_step(ShapeKey) {
+void NetworkWise::begin_step(ShapeKey key) {
+  if (std::exchange(kind_, key.kind) != key.kind) {
+    for (Slot* slot : step_slots_) {
+      if (!slot->alive && slot->bytes > 0) empty(*slot);
+    }
+  }
   next_request_ = 0;
   in_step_ = stepped_ = true;
 }

@@ -14,6 +14,9 @@ namespace skyline {
 // step get a separate slot. Separate slots from before the first step stay reserved; the others
 // return to the device when freed, or evaluations between steps would grow without end.
 //
+// Slots hold one kind of step: when another kind begins, training after an evaluation or the
+// reverse, slots without a block return to the device.
+//
 // Reserved = the sum of the slots' maxima. Allocated counts whole slots. There is no flush. Throws
 // OutOfMemory with the device's reason; a slot that had to grow is then empty. O(1) a request or
 // release; statistics() is O(slots).
@@ -28,7 +31,7 @@ class NetworkWise final : public Allocator {
   void release(const Extent& extent) noexcept override;
   Statistics statistics() const override;
   std::vector<Segment> segments() const override;
-  void begin_step(ShapeKey) override;
+  void begin_step(ShapeKey key) override;
   void end_step() override { in_step_ = false; }
   void abandon_step() override { in_step_ = false; }
   void interrupt() override { ++interruptions_; }
@@ -59,6 +62,7 @@ class NetworkWise final : public Allocator {
   std::vector<Slot*> spare_;       // unused and empty; capacity for all slots
   std::size_t next_request_ = 0;   // k
   int interruptions_ = 0;
+  StepKind kind_ = StepKind::kTraining;  // of the last step
   bool in_step_ = false;
   bool stepped_ = false;  // a step has begun
 };

@@ -48,6 +48,21 @@ TEST_F(NetworkWiseTest, ASlotGrowsToTheMostAskedOfIt) {
   EXPECT_EQ(allocator_.statistics().largest_free_block_bytes, 2048u);
 }
 
+// Request k of an evaluation is another than request k of training: the larger of each would add up
+// to more than either needs.
+TEST_F(NetworkWiseTest, SlotsHoldOneKindOfStep) {
+  const ShapeKey evaluation{0, StepKind::kInference};
+  for (const ShapeKey kind : {ShapeKey(0), evaluation, ShapeKey(0), evaluation}) {
+    allocator_.begin_step(kind);
+    const bool training = kind == ShapeKey(0);
+    const Block first = allocator_.allocate(training ? 512 : 4096);
+    const Block second = allocator_.allocate(training ? 8192 : 512);
+    allocator_.end_step();
+    EXPECT_EQ(reserved(), training ? 8704u : 4608u);
+  }
+  EXPECT_EQ(allocator_.statistics().peak_reserved_bytes, 8704u);
+}
+
 TEST_F(NetworkWiseTest, ASlotWhoseBlockIsAliveIsNotHandedOut) {
   allocator_.begin_step(0);
   Block old = allocator_.allocate(512);

@@ -184,11 +184,7 @@ std::string allocators_text(const DryRunResult& answer) {
     table.add_row(std::move(row));
   }
   return table.str() +
-         "reserved: the most taken from a device without limit, resident memory "
-         "included\n" +
-         (answer.question.program.mode == Mode::kTraining
-              ? "network-wise reserves more in a run: an evaluation widens its slots\n"
-              : "");
+         "reserved: the most taken from a device without limit, resident memory included\n";
 }
 
 std::string too_large_text(const DryRunResult& answer) {
