@@ -85,12 +85,6 @@ EventFormat format_of(const std::string& head, std::string_view source) {
                                            kKnownFormats)});
 }
 
-std::string note_of(const SnapshotReader& snapshot) {
-  if (snapshot.other_devices().empty()) return {};
-  return fmt::format("the snapshot has several devices: device {} is replayed, {} left out",
-                     snapshot.device(), fmt::join(snapshot.other_devices(), ", "));
-}
-
 }  // namespace
 
 std::span<const std::string_view> event_format_names() { return kNames; }
@@ -113,9 +107,7 @@ OpenedEvents open_events(std::istream& in, std::string_view source, const OpenOp
     return {std::make_unique<TraceEventReader>(std::move(trace), source), format};
   }
   if (format == EventFormat::kSnapshot) {
-    auto reader = std::make_unique<SnapshotReader>(in, source, std::move(head), options.device);
-    std::string note = note_of(*reader);
-    return {std::move(reader), format, std::move(note)};
+    return {std::make_unique<SnapshotReader>(in, source, std::move(head), options.device), format};
   }
   return {std::make_unique<EventCsvReader>(in, source, std::move(head)), EventFormat::kEvents};
 }

@@ -33,7 +33,6 @@ struct OpenOptions {
 struct OpenedEvents {
   std::unique_ptr<EventReader> reader;
   EventFormat format = EventFormat::kEvents;
-  std::string note = {};  // one sentence for the user, or empty
 };
 
 // Opens a recording. The stream, which may be a pipe, must outlive the reader; `source` names it in

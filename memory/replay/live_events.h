@@ -46,6 +46,8 @@ class EventReader {
   virtual bool tagged() const { return false; }
   // The settings of PyTorch's allocator that the recording holds; empty if it holds none.
   virtual std::optional<CachingOptions> recorded_options() const { return {}; }
+  // One sentence for the user about what was read so far, or empty.
+  virtual std::string note() const { return {}; }
   // True if blocks may have been alive when the recording began, so that frees of unknown ids are
   // no error.
   virtual bool begins_midway() const { return false; }

@@ -144,7 +144,6 @@ ReplayResult replay_stream(std::istream& in, const std::string& source, const Op
       std::ranges::find(options.allocators, "caching") != options.allocators.end()) {
     settings = take_recorded(list, *recorded, options);
   }
-  if (!opened.note.empty()) console.warn(opened.note);
   if (arguments.device && opened.format != EventFormat::kSnapshot) {
     throw UsageError(
         fmt::format("--device chooses a device of a PyTorch snapshot; {} is of the format {}",

@@ -324,8 +324,9 @@ ReplayResult replay_events(EventReader& reader, const ReplayOptions& options,
   }
   if (outputs != nullptr) outputs->finish(events);
   add_plan(collected, events, demand, options, result);
-  const std::string merging = merging_of(result);
-  if (!merging.empty() && options.warn) options.warn(merging);
+  for (const std::string& warning : {reader.note(), merging_of(result)}) {
+    if (!warning.empty() && options.warn) options.warn(warning);
+  }
   return result;
 }
 

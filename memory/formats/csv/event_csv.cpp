@@ -1,6 +1,9 @@
 #include "memory/formats/csv/event_csv.h"
 
 #include <fmt/format.h>
+#include <utf8.h>
+
+#include <algorithm>
 
 #include "memory/tag.h"
 
@@ -35,7 +38,20 @@ bool EventCsvReader::next(AllocationEvent& event) {
   if (event.kind == AllocationEvent::Kind::kFree) return true;
   event.bytes = columns_.number(kBytes);
   if (tagged_) read_tag(event);
+  check_encoding({event.id, event.tag.op, event.tag.layer, event.stream, event.pool});
   return true;
+}
+
+void EventCsvReader::check_encoding(std::initializer_list<std::string_view> names) {
+  const bool valid = std::ranges::all_of(
+      names, [](std::string_view name) { return utf8::is_valid(name.begin(), name.end()); });
+  if (!valid && first_wrong_line_ == 0) first_wrong_line_ = columns_.place().line;
+}
+
+std::string EventCsvReader::note() const {
+  if (first_wrong_line_ == 0) return {};
+  return fmt::format("line {} is not UTF-8; is the file Latin-1? Its names are kept as they are",
+                     first_wrong_line_);
 }
 
 AllocationEvent::Kind EventCsvReader::kind() const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "memory/formats/csv/csv_reader.h"
 #include "memory/formats/sink.h"
@@ -32,13 +34,17 @@ class EventCsvReader final : public EventReader {
   bool next(AllocationEvent& event) override;
   TraceErrorFacts place() const override { return columns_.place(); }
   bool tagged() const override { return tagged_; }
+  // Names the first line whose id or tag is not UTF-8. Such names are read byte for byte.
+  std::string note() const override;
 
  private:
   enum Column { kEvent, kId, kBytes, kTag, kLayer, kPhase, kCategory, kStream, kPool };
   AllocationEvent::Kind kind() const;
   void read_tag(AllocationEvent& event) const;
+  void check_encoding(std::initializer_list<std::string_view> names);
 
   CsvColumns columns_;
+  std::size_t first_wrong_line_ = 0;  // 0: none
   bool tagged_ = false;
 };
 

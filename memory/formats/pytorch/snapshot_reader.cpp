@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <istream>
+#include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
@@ -19,6 +21,7 @@ using Kind = PickleDocument::Kind;
 
 constexpr std::size_t kLongestName = 256;
 constexpr std::size_t kMostFrameKeys = 64;  // PyTorch writes three
+constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 40;
 
 std::string text_of(std::istream& in, std::string_view source, std::string head) {
   std::string text = text_to_end(in, std::move(head), PickleDocument::kMostBytes);
@@ -40,6 +43,54 @@ bool takes_segment(std::string_view action) {
 }
 bool returns_segment(std::string_view action) {
   return action == "segment_free" || action == "segment_unmap";
+}
+
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped == end;
+}
+
+// Reads one setting as PYTORCH_CUDA_ALLOC_CONF holds it; returns false if PyTorch would refuse it.
+bool read_setting(std::string_view key, std::string_view value, CachingOptions& options) {
+  std::uint64_t mebibytes = 0;
+  if (key == "expandable_segments") {
+    options.expandable_segments = value == "True";
+    return value == "True" || value == "False";
+  }
+  if (key == "max_split_size_mb") {
+    if (!read_number(value, mebibytes) || mebibytes > kMostMebibytes) return false;
+    options.max_split_bytes = mebibytes << 20;
+    return valid_max_split(*options.max_split_bytes);
+  }
+  if (key == "garbage_collection_threshold") {
+    double& share = options.garbage_collection_threshold;
+    return read_number(value, share) && share >= 0 && share <= 1;
+  }
+  if (key != "roundup_power2_divisions") return true;
+  try {
+    options.roundup_power2_divisions = RoundupDivisions::read(value);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  return true;
+}
+
+// Reads "key:value,key:[size:value,size:value]". Returns false if PyTorch would refuse it.
+bool read_variable(std::string text, CachingOptions& options) {
+  std::erase(text, ' ');
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t colon = rest.find(':');
+    if (colon == std::string_view::npos) return false;
+    const std::string_view key = rest.substr(0, colon);
+    rest.remove_prefix(colon + 1);
+    const std::size_t list = rest.starts_with('[') ? rest.find(']') : 0;
+    const std::string_view value = rest.substr(0, rest.find(',', std::min(list, rest.size())));
+    if (!read_setting(key, value, options)) return false;
+    rest.remove_prefix(std::min(value.size() + 1, rest.size()));
+  }
+  return true;
 }
 
 }  // namespace
@@ -145,6 +196,12 @@ void SnapshotReader::choose_device(std::optional<std::size_t> device,
   other_devices_ = std::move(used);
 }
 
+std::string SnapshotReader::note() const {
+  if (other_devices_.empty()) return {};
+  return fmt::format("the snapshot has several devices: device {} is replayed, {} left out",
+                     device_, fmt::join(other_devices_, ", "));
+}
+
 void SnapshotReader::read_settings() {
   const auto settings = pickle_.find(pickle_.root(), "allocator_settings");
   if (!settings || pickle_.kind(*settings) != Kind::kDict) return;
@@ -153,6 +210,13 @@ void SnapshotReader::read_settings() {
     return value && pickle_.kind(*value) == kind ? value : std::nullopt;
   };
   CachingOptions& options = options_.emplace();
+  for (const char* variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    const auto value = of_kind(variable, Kind::kString);
+    if (value && !read_variable(std::string(pickle_.text(*value)), options)) {
+      fail("allocator_settings", variable,
+           shown_cell(pickle_.text(*value)) + ", expected PyTorch's key:value,key:value");
+    }
+  }
   if (const auto value = of_kind("expandable_segments", Kind::kBoolean)) {
     options.expandable_segments = pickle_.boolean(*value);
   }

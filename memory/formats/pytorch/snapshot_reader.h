@@ -20,7 +20,8 @@ namespace skyline {
 //   device_traces       for each device, [{action, addr, size, stream, pool_id, frames, …}], as far
 //                       back as recorded
 //   allocator_settings  {expandable_segments, max_split_size, garbage_collection_threshold,
-//                       roundup_power2_divisions, …}, since PyTorch 2.1
+//                       roundup_power2_divisions, …}, since PyTorch 2.1. What it lacks is read from
+//                       the text under PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF
 //
 // or from a list of segments alone (torch.cuda.memory_snapshot), which has no trace: then every
 // block that is alive is requested once.
@@ -52,9 +53,10 @@ class SnapshotReader final : public EventReader {
   bool tagged() const override { return true; }
   std::optional<CachingOptions> recorded_options() const override { return options_; }
 
+  // Names the devices that were used but are not read.
+  std::string note() const override;
+
   std::size_t device() const noexcept { return device_; }
-  // Devices that were used but are not read.
-  const std::vector<std::size_t>& other_devices() const noexcept { return other_devices_; }
 
  private:
   using Value = PickleDocument::Value;

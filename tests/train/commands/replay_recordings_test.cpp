@@ -295,6 +295,14 @@ TEST_F(ReplayRecordings, FilesThatAreNoRecordingAreNamed) {
   for (const auto& [text, sentence] : named) expect_refused(replay(text, {}), sentence);
 }
 
+TEST_F(ReplayRecordings, NamesLatin1AndReadsIt) {
+  const Outcome latin = replay("event,id,bytes,tag\na,z,1,b\na,Caf\xe9,1000,b\n", {});
+  EXPECT_EQ(latin.exit_code, 0);
+  EXPECT_THAT(latin.messages, HasSubstr("line 3 is not UTF-8; is the file Latin-1?"));
+  EXPECT_THAT(replay("event,id,bytes,tag\na,z,1,\xe9\n", {}).messages, HasSubstr("line 2 is not"));
+  EXPECT_EQ(replay("event,id,bytes,tag\na,Caf\xc3\xa9,1,b\n", {}).messages, "");
+}
+
 TEST_F(ReplayRecordings, PlanNamesFilesThatAreNoTrace) {
   const auto plan = [&](const std::string& text) {
     return skyline_program({"plan", file("trace.csv", text)});
