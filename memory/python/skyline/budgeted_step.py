@@ -4,6 +4,7 @@ import collections
 import functools
 import itertools
 import weakref
+from typing import NamedTuple
 
 import torch
 
@@ -12,7 +13,14 @@ from .saved_tensors import Form, is_plain, statistics_of
 from .traced_step import arguments_of, storage_of, tensors_in
 
 
-HOOK_SECONDS = 15e-6  # that an op takes longer in Python, on one core of an EPYC
+class PythonSeconds(NamedTuple):
+    """What Python takes beside each op of a step, and beside each that runs again."""
+
+    call: float
+    recompute: float
+
+
+ON_AN_EPYC = PythonSeconds(60e-6, 150e-6)  # one core of it
 
 
 class TooFewBytes(ValueError):
@@ -29,11 +37,11 @@ class Plan:
     noted          calls, by identity, that may run again
     """
 
-    def __init__(self, trace, bytes, seconds):
+    def __init__(self, trace, bytes, seconds, python=ON_AN_EPYC):
         self.calls, self.begins, self.saved = trace.calls, trace.begins, trace.saved
         self.recomputes, self.given, self.differed = trace.recomputes, trace.given, False
         self._trace, self._ops = trace, trace.graph.ops
-        ops, rows = self._seconds(seconds)
+        ops, rows = self._seconds(seconds, python)
         curve = budget_curve(trace.graph, ops, trace.backward, rows)
         self.all_kept, self.least = curve[0].peak, curve[-1].peak
         point = next((point for point in curve if point.peak <= bytes), None)
@@ -42,7 +50,8 @@ class Plan:
                               f"{self.least - bytes} are missing at {self._peak(curve[-1].sequence)}")
         self.planned, self.extra_seconds = point.peak, point.extra_seconds
         self.least_extra_seconds = min(point.bound_seconds, point.extra_seconds)
-        self.step_seconds = sum(seconds) + point.extra_seconds + len(seconds) * HOOK_SECONDS
+        self.hook_seconds = len(seconds) * python.call
+        self.step_seconds = sum(seconds) + point.extra_seconds + self.hook_seconds
         recomputed = [-1 - item for item in point.sequence if item < 0]
         self.planned_recomputes = sum(len(self.recomputes[value].calls) for value in recomputed)
         self.noted = {id(call) for value in recomputed for call in self.recomputes[value].calls}
@@ -54,7 +63,7 @@ class Plan:
         self.not_winnable = dict(kept.most_common())
         self._schedule(point.sequence)
 
-    def _seconds(self, seconds):
+    def _seconds(self, seconds, python):
         """Returns those of the graph's ops, and the rows of what may be recomputed."""
         ops, of = [0.0] * len(self._ops), {}
         for call, taken in zip(self.calls, seconds):
@@ -64,7 +73,7 @@ class Plan:
         results = collections.Counter(id(way.calls[0]) for way in self.recomputes.values())
         rows = []
         for value, way in self.recomputes.items():
-            taken = sum(of[id(call)] for call in way.calls)
+            taken = sum(of[id(call)] + python.recompute for call in way.calls)
             rows.append((value, way.inputs, way.workspace, taken, taken / results[id(way.calls[0])]))
         return ops, rows
 

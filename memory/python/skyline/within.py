@@ -14,13 +14,16 @@ tensor: a kept one stays as it is; of another one only its form is kept, with th
 what that op read. Backward unpacks it: the op runs again, on the same values.
 """
 
+import contextlib
+import functools
 import inspect
+import time
 import warnings
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .budgeted_step import Kept, Plan, Run, TooFewBytes
+from .budgeted_step import ON_AN_EPYC, Kept, Plan, PythonSeconds, Run, TooFewBytes
 from .op_seconds import measured_seconds, modelled_seconds
 from .saved_tensors import SavingTrace, makes_tensors
 from .traced_step import tensors_in
@@ -62,6 +65,7 @@ class Within:
     recomputed           ops that the last finished step ran again
     planned_recomputes   ops that the plan runs again
     step_seconds         of forward and backward within the plan, as foreseen
+    hook_seconds         of these, those of Python beside the ops of a step that keeps all
     extra_seconds        of these, those of recomputes
     least_extra_seconds  no step that recomputes the same kinds of values within `planned` bytes takes
                          fewer
@@ -82,7 +86,7 @@ class Within:
         accumulated = [name for name, parameter in module.named_parameters()
                        if accumulates and parameter.requires_grad]
         self._plan(inputs, accumulated)
-        self._plans[self._key(tensors_in(inputs), accumulated)] = [self._now]
+        self._plans[self._key(tensors_in(inputs), module.parameters(), accumulated)] = [self._now]
 
     def _plan(self, inputs, accumulated):
         self._tracing = True
@@ -90,9 +94,11 @@ class Within:
             trace = SavingTrace.of(self._module, inputs, self._loss, accumulated=accumulated)
         finally:
             self._tracing = False
-        self._now = Plan(trace, self.bytes, SECONDS[self.seconds_from](trace.calls))
+        python = python_seconds() if self.seconds_from == "measured" else ON_AN_EPYC
+        self._now = Plan(trace, self.bytes, SECONDS[self.seconds_from](trace.calls), python)
         for name in ("planned", "all_kept", "least", "planned_recomputes", "step_seconds",
-                     "extra_seconds", "least_extra_seconds", "not_winnable", "activations"):
+                     "hook_seconds", "extra_seconds", "least_extra_seconds", "not_winnable",
+                     "activations"):
             setattr(self, name, getattr(self._now, name))
 
     @property
@@ -117,12 +123,9 @@ class Within:
         self._begin_hook.remove()
         self._forget_run()
 
-    def _accumulated(self):
-        return [name for name, p in self._module.named_parameters() if p.grad is not None]
-
-    def _key(self, inputs, accumulated):
+    def _key(self, inputs, parameters, accumulated):
         """Returns the form of a step: of its inputs, and of what its parameters have."""
-        return (self._module.training, tuple(p.requires_grad for p in self._module.parameters()),
+        return (self._module.training, tuple(p.requires_grad for p in parameters),
                 tuple(accumulated), tuple((t.shape, t.stride(), t.dtype, t.requires_grad) for t in inputs))
 
     def _begin(self, module, args, kwargs):
@@ -133,7 +136,9 @@ class Within:
             return
         self._forget_run()
         inputs = tensors_in((args, kwargs))
-        key = self._key(inputs, self._accumulated())
+        parameters = dict(module.named_parameters())
+        accumulated = [name for name, p in parameters.items() if p.grad is not None]
+        key = self._key(inputs, parameters.values(), accumulated)
         plans = self._plans.setdefault(key, [])
         if not plans:
             plans.append(None)  # traced when it comes again
@@ -141,12 +146,12 @@ class Within:
             plan = None
         else:
             if len(plans) == 1 and (plans[0] is None or plans[0].differed):
-                plans.append(self._planned_anew(bound_inputs(module, args, kwargs)))
+                plans.append(self._planned_anew(bound_inputs(module, args, kwargs), accumulated))
             plan = plans[-1]
         if plan and plan.differed:
             plan = None
-        self._run = Run(self, plan, [*module.parameters(), *module.buffers(), *(
-            p.grad for p in module.parameters() if p.grad is not None)], inputs)
+        self._run = Run(self, plan, [*parameters.values(), *module.buffers(), *(
+            parameters[name].grad for name in accumulated)], inputs)
 
     def _forget_run(self):
         if self._run:
@@ -154,9 +159,9 @@ class Within:
             self._run.close()
         self._run = None
 
-    def _planned_anew(self, inputs):
+    def _planned_anew(self, inputs, accumulated):
         try:
-            self._plan(inputs, self._accumulated())
+            self._plan(inputs, accumulated)
         except ValueError as error:
             if isinstance(error, TooFewBytes):
                 raise
@@ -193,6 +198,33 @@ class SeeOps(TorchDispatchMode):
 
 def unpack(packed):
     return packed.unpack()
+
+
+@functools.lru_cache(None)
+def python_seconds():
+    """Measures what Python takes on this machine: steps of small ops, whose own seconds are few."""
+    with torch.random.fork_rng(), torch.enable_grad():
+        layers = [layer for _ in range(8) for layer in (torch.nn.Linear(8, 8), torch.nn.Tanh())]
+        module, x = torch.nn.Sequential(*layers), torch.ones(8, 8)
+
+        def fastest(context, steps=10):
+            seconds = []
+            with context:
+                for _ in range(steps):
+                    start = time.thread_time()
+                    module(x).sum().backward()
+                    seconds.append(time.thread_time() - start)
+            return min(seconds)
+
+        def budgeted(bytes):
+            return Within(module, bytes, (x,), torch.sum, "modelled", True)
+
+        fastest(contextlib.nullcontext())  # gradients are there from now on
+        kept = budgeted(2**40)
+        least = budgeted(kept.least)
+        plain, with_hooks, with_recomputes = map(fastest, (contextlib.nullcontext(), kept, least))
+        return PythonSeconds(max(0, with_hooks - plain) / len(kept._now.calls),
+                             max(0, with_recomputes - with_hooks) / least.planned_recomputes)
 
 
 def loss_in(returned):

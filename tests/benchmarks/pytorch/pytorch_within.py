@@ -147,11 +147,12 @@ def main():
             print(f"| {share} | within: {error} | – | – | – | – | – |", flush=True)
             continue
         plain, taken = eager.fastest(ours, steps=given.steps)
-        plan, base = ours.context, ours.context.step_seconds - ours.context.extra_seconds
+        plan = ours.context
+        base = plan.step_seconds - plan.extra_seconds - plan.hook_seconds
         print(f"| {share} | within | {mib(plan.planned)}, taken {mib(plan.taken)} | "
               f"{mib(ours.bytes())} | {taken:.3f} (foreseen {plan.step_seconds:.3f}) | "
-              f"{100 * (taken / plain - 1):+.1f} % | {100 * plan.extra_seconds / base:.1f}, "
-              f"{100 * plan.least_extra_seconds / base:.1f} % |", flush=True)
+              f"{100 * (taken / plain - 1):+.1f} % | {100 * (plan.step_seconds / base - 1):.1f}, "
+              f"{100 * (plan.hook_seconds + plan.least_extra_seconds) / base:.1f} % |", flush=True)
         rivals = [checkpointed] if given.no_compiler else [checkpointed, compiled]
         for rival in rivals:
             step, bytes, setting = rival(given.blocks, words, budget)

@@ -556,7 +556,8 @@ class Refusals(unittest.TestCase):
             step = within(module, budgets_of(module, (ROWS,))[2], inputs=ROWS, seconds=kind)
             self.assertEqual(step.seconds_from, kind)
             self.assertGreater(step.extra_seconds, 0)
-            self.assertGreater(step.step_seconds, step.extra_seconds)
+            self.assertGreater(step.hook_seconds, 0)
+            self.assertGreater(step.step_seconds, step.extra_seconds + step.hook_seconds)
 
 
 def print_table():
