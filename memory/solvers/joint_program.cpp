@@ -9,6 +9,7 @@
 #include "memory/order/placed_order.h"
 #include "memory/planners/holes/hole_packer.h"
 #include "memory/planners/search.h"
+#include "memory/solvers/joint_search.h"
 #include "memory/solvers/order_program.h"
 
 namespace skyline {
@@ -20,6 +21,9 @@ constexpr OrderModelLimits kLimits{.ops = 64, .units = 1 << 16};
 // Nodes for a search without a time limit: 16,000 for 8 ops, 2,500 for 20, in a minute or two.
 constexpr std::size_t kNodesTimesSquaredOps = 1'000'000;
 constexpr double kShareForSearch = 0.25;  // of the time
+// States of the exhaustive search: some 20 seconds, 200 MB.
+constexpr std::size_t kMostStates = 2'000'000;
+constexpr double kShareForStates = 0.5;  // of the time that is left
 
 using Terms = IntegerProgram::Terms;
 
@@ -255,6 +259,35 @@ Plan placed_by(const Trace& trace, const std::vector<double>& addresses, std::ui
   return to_plan(packing, std::move(placement), kName, {.alignment = alignment});
 }
 
+// Puts an order into `found` whose blocks have these addresses, by request, unless its plan is
+// higher.
+void take(const StepGraph& graph, const OrderOptions& options, const OrderProblem& problem,
+          const std::vector<OpId>& order, const std::vector<double>& addresses,
+          OrderAnswer& found) {
+  Plan plan = placed_by(trace_of_order(graph, order, options), addresses, options.alignment);
+  if (plan.peak > found.joint->plan.peak) return;
+  found.joint->plan = std::move(plan);
+  found.order = order;
+  found.peak = order_peak(problem, order);
+}
+
+// Lowers the plan by an exhaustive search until no order has a lower one, or the search stays open.
+void search_all(const StepGraph& graph, const OrderOptions& options, const OrderProblem& problem,
+                const Deadline& deadline, OrderAnswer& found) {
+  JointPlan& joint = *found.joint;
+  while (joint.plan.peak > joint.lower_bound) {
+    JointSearch search(problem, kMostStates, deadline);
+    const JointSearch::Verdict verdict = search.at_most(joint.plan.peak - 1);
+    if (verdict == JointSearch::Verdict::kNone) joint.lower_bound = joint.plan.peak;
+    if (verdict != JointSearch::Verdict::kFound) return;
+    std::vector<double> addresses;
+    for (const std::size_t block : Requests(problem, search.order()).blocks) {
+      addresses.push_back(search.addresses()[block]);
+    }
+    take(graph, options, problem, search.order(), addresses, found);
+  }
+}
+
 // Solves the program, begun with `found`, and puts into it what the program improves or proves.
 void solve(const StepGraph& graph, const OrderOptions& options, OrderModel& model,
            const Deadline& deadline, OrderAnswer& found) {
@@ -266,13 +299,9 @@ void solve(const StepGraph& graph, const OrderOptions& options, OrderModel& mode
   const std::uint64_t bound = model.solve(deadline.seconds_left(), static_cast<int>(nodes));
   joint.lower_bound = std::max(joint.lower_bound, bound);
   const std::vector<OpId> order = model.order();
-  if (order.empty()) return;
-  const Trace trace = trace_of_order(graph, order, options);
-  Plan plan = placed_by(trace, addresses.by_request(order), options.alignment);
-  if (plan.peak > joint.plan.peak) return;
-  joint.plan = std::move(plan);
-  found.order = order;
-  found.peak = order_peak(model.problem(), order);
+  if (!order.empty()) {
+    take(graph, options, model.problem(), order, addresses.by_request(order), found);
+  }
 }
 
 }  // namespace
@@ -288,6 +317,7 @@ OrderAnswer joint_program(const StepGraph& graph, const OrderOptions& options) {
   found.joint = {std::move(first.plan), found.lower_bound, first.least_peak};
   found.algorithm = kName;
   JointPlan& joint = *found.joint;
+  search_all(graph, options, problem, deadline.part(kShareForStates), found);
   if (!passed(deadline) && joint.plan.peak > 0) solve(graph, options, model, deadline, found);
   joint.lower_bound = std::min(joint.lower_bound, joint.plan.peak);
   // No plan of this order is lower either.

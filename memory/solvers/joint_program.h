@@ -14,6 +14,8 @@ namespace skyline {
 //   each step at which both may be alive.
 // - The search for the best order comes first, in at most a quarter of the time. Its bound is the
 //   least peak, and CBC begins with its order and plan.
+// - Where that plan is above the bound, JointSearch goes through all orders and addresses, in at
+//   most half of the time that is left: what it proves, CBC need not.
 //
 // The answer has the program's plan (see JointPlan), placed again in the sequence of its addresses,
 // each block as low as it goes, so that CBC's rounding does no harm. Its

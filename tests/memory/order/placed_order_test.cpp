@@ -25,29 +25,6 @@ std::string fault(const StepGraph& graph, const PlacedOrder& placed,
   return validate(trace_of_order(graph, placed.order.order, options), placed.plan).reason;
 }
 
-// A chain that is full at each op: packing it is hard. Half of its control edges are left out.
-StepGraph full_chain(std::uint64_t seed) {
-  constexpr std::size_t kOps = 8, kTries = 200;
-  constexpr std::uint64_t kMostBytes = 8, kBytes = 17;
-  SplitMix random(seed);
-  std::vector<ChainValue> values;
-  std::vector<std::uint64_t> bytes(kOps);  // by op
-  for (std::size_t k = 0; k < kTries; ++k) {
-    const std::uint64_t first = random.below(kOps), last = first + random.below(kOps - first);
-    const std::uint64_t size = 1 + random.below(kMostBytes);
-    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(last + 1);
-    if (*std::max_element(begin, end) + size > kBytes) continue;
-    for (auto op = begin; op != end; ++op) *op += size;
-    values.push_back({static_cast<OpId>(first), static_cast<OpId>(last), size});
-  }
-  StepGraph graph = chain(kOps, values).graph;
-  for (StepOp& op : graph.ops) {
-    if (random.below(2) == 0) op.after.clear();
-  }
-  return graph;
-}
-
 TEST(PlacedOrder, ReachesTheLeastOfAllOrdersOnRandomGraphs) {
   std::uint64_t met = 0, jointly_optimal = 0;
   const std::uint64_t graphs = effort(400);
@@ -68,7 +45,7 @@ TEST(PlacedOrder, ReachesTheLeastOfAllOrdersOnRandomGraphs) {
 TEST(PlacedOrder, ReachesTheLeastOfMostOrdersThatAreHardToPlace) {
   std::uint64_t hard = 0, improved = 0, met = 0;
   for (const std::uint64_t seed : seeds(20000, kGraphSeed)) {
-    const StepGraph graph = full_chain(seed);
+    const StepGraph graph = full_chain(seed, 8);
     const PlacedOrder placed = order_and_place(graph);
     if (placed.orders_placed == 1 && placed.jointly_optimal()) continue;
     ++hard;
@@ -144,7 +121,7 @@ TEST(PlacedOrder, LeavesBaselinesAsTheyAre) {
 
 TEST(PlacedOrder, IsTheSameInEveryRun) {
   for (const StepGraph& graph :
-       {better_when_higher(), full_chain(3), RandomStepGraph(3).draw(60)}) {
+       {better_when_higher(), full_chain(3, 8), RandomStepGraph(3).draw(60)}) {
     const PlacedOrder first = order_and_place(graph), second = order_and_place(graph);
     EXPECT_EQ(first.order.order, second.order.order);
     EXPECT_EQ(first.plan.offsets, second.plan.offsets);

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "memory/planners/search.h"
 #include "memory/step_graph.h"
 
 namespace skyline {
@@ -129,6 +132,29 @@ inline GraphBuilder chain(std::size_t ops, const std::vector<ChainValue>& values
     if (value.last > value.first) b.graph.ops[value.last].inputs.push_back(id);
   }
   return b;
+}
+
+// A chain that is full at each op: packing it is hard. Half of its control edges are left out.
+inline StepGraph full_chain(std::uint64_t seed, std::size_t ops) {
+  constexpr std::size_t kTriesPerOp = 25;
+  constexpr std::uint64_t kMostBytes = 8, kBytes = 17;
+  SplitMix random(seed);
+  std::vector<ChainValue> values;
+  std::vector<std::uint64_t> bytes(ops);  // by op
+  for (std::size_t k = 0; k < kTriesPerOp * ops; ++k) {
+    const std::uint64_t first = random.below(ops), last = first + random.below(ops - first);
+    const std::uint64_t size = 1 + random.below(kMostBytes);
+    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(last + 1);
+    if (*std::max_element(begin, end) + size > kBytes) continue;
+    for (auto op = begin; op != end; ++op) *op += size;
+    values.push_back({static_cast<OpId>(first), static_cast<OpId>(last), size});
+  }
+  StepGraph graph = chain(ops, values).graph;
+  for (StepOp& op : graph.ops) {
+    if (random.below(2) == 0) op.after.clear();
+  }
+  return graph;
 }
 
 // Each op needs 5 bytes, but no plan has less than 6.
