@@ -34,9 +34,9 @@ struct ProductOperands {
 };
 
 // Returns room for the partial sums of a product whose result is too small to keep a card busy, so
-// that blocks share the inner sums: up to eight times the result; 0 for results above 16 MiB, for
-// short inner sums and where it would exceed problem.most_workspace_bytes. A formula, so that a dry
-// run needs no device.
+// that blocks share the inner sums: up to eight times the result; 0 for results above 16 MiB
+// (framework/README.md says why), for short inner sums and where it would exceed
+// problem.most_workspace_bytes. A formula, so that a dry run needs no device.
 std::size_t product_workspace_bytes(const ProductProblem& problem);
 
 // A matrix product in fp32 on the device.

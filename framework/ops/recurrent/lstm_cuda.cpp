@@ -14,9 +14,8 @@ namespace skyline {
 namespace {
 
 // As on the CPU: layer by layer one product for all words; then, step by step, the product with the
-// outputs of the step before and one kernel for all nonlinearities. cuDNN's LSTM is not used: only
-// a device can tell how large its reserve and its weight layout are, so no plan could be made
-// without one; and every step would copy weights into that layout and gradients out of it.
+// outputs of the step before and one kernel for all nonlinearities. framework/README.md says why
+// cuDNN's LSTM is not used.
 class LstmKernelCuda final : public Kernel {
  public:
   LstmKernelCuda(CudaCompute& compute, const LstmProblem& problem);
