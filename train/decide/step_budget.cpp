@@ -241,14 +241,8 @@ void StepBudget::add_curve() {
       curve_.push_back({step.get(), &point, slower + point.extra_seconds});
     }
   }
-  std::ranges::stable_sort(curve_, {}, [](const Point& point) {
-    return std::pair(point.extra_seconds, bytes_of(point));
-  });
   const Point all{steps_.front().get(), &steps_.front()->curve().front(), 0};
-  std::uint64_t least = bytes_of(all);
-  std::erase_if(curve_, [&](const Point& point) {
-    return bytes_of(point) >= std::exchange(least, std::min(least, bytes_of(point)));
-  });
+  keep_best(curve_, &Point::extra_seconds, bytes_of, bytes_of(all));
   curve_.insert(curve_.begin(), all);
 }
 
