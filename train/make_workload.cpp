@@ -61,6 +61,8 @@ class WorkloadProbe final : public StepProbe {
     return workload_.dry_step(decisions);
   }
 
+  bool may_divide() const override { return !live_.keeps_batches; }
+
   std::unique_ptr<StepProbe> divided(std::int64_t parts) override {
     TrainOptions options = options_;
     options.batch_size /= parts;

@@ -138,9 +138,8 @@ CommandResult run(SaidRun said, std::optional<std::int64_t> batches, Console& co
   return result;
 } catch (const OutOfMemory& error) {
   throw std::runtime_error(fmt::format(
-      "{}. --memory SIZE, --micro-batches or a smaller --batch-size take less; skyline dry-run "
-      "says beforehand how much",
-      error.what()));
+      "{}. --memory SIZE{}; skyline dry-run says beforehand how much", error.what(),
+      batches ? " takes less" : ", --micro-batches or a smaller --batch-size take less"));
 } catch (const RankStopped&) {
   return {.json = "", .text = "", .exit_code = 2};
 }
@@ -164,6 +163,7 @@ ResumedRun resumed_run(const OptionList& list, const TrainArguments& arguments,
     resumed.options.ranks.ranks = static_cast<std::int64_t>(launched_ranks());
   }
   ResumedRun run{.said = {checked(list, resumed.options)}, .changes = std::move(resumed.changes)};
+  run.said.live.keeps_batches = true;
   const std::filesystem::path engines = folder / kEnginesFile;
   run.said.live.engines = read_engines(run.said.options.device, run.said.options.memory.device,
                                        is_file(engines) ? engines.string() : std::string());

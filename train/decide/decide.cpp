@@ -71,13 +71,14 @@ BudgetAnswer chosen_savings(const TrainOptions& options, const StepSeconds& seco
                             const StepDecisions& tried, StepProbe& probe) {
   BudgetQuestion question = budget_question(
       options, seconds, tried, std::shared_ptr<StepProbe>(std::shared_ptr<StepProbe>(), &probe));
-  question.division = {
+  const BatchDivision division = {
       .batch_size = options.batch_size,
       .micro_batches = options.step.micro_batches,
       .fused_update = options.step.fused_update,
       .step = [&, other = StepSeconds{.of = seconds.of_other_batches}](std::int64_t parts) {
         return budget_question(options, other, tried, probe.divided(parts));
       }};
+  if (probe.may_divide()) question.division = division;
   const auto budget = std::make_shared<StepBudget>(std::move(question));
   BudgetAnswer answer = budget->within(*options.step.memory_bytes);
   answer.curve = [budget] { return budget->curve(kShownBudgets); };  // makes no trial

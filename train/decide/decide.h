@@ -22,6 +22,8 @@ class StepProbe {
   virtual ~StepProbe() = default;
   // Dry-runs the longest training step with its graph, and what `planned` reserves for it.
   virtual StepTrial dry_step(const StepDecisions& decisions) = 0;
+  // Whether the batches may have fewer samples: those of a resumed run may not.
+  virtual bool may_divide() const { return true; }
   // Returns a probe of the same step whose batches have 1 / `parts` of the samples.
   virtual std::unique_ptr<StepProbe> divided(std::int64_t parts) = 0;
   // Returns the seconds of a training step, on a network that is thrown away.

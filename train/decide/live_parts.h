@@ -24,6 +24,7 @@ struct LiveParts {
   std::shared_ptr<StepOrders> orders = {};
   // Hears what goes wrong while kernels are made; empty: nobody does.
   std::function<void(const std::string& line)> warn = {};
+  bool keeps_batches = false;  // as a resumed run does
 };
 
 // Returns the engine choices of --engines or, where a run goes on, of its file `of_run`, which
