@@ -67,6 +67,17 @@ TEST_F(MemoryBudgetTest, ARunResumesWithAnother) {
   EXPECT_EQ(resumed.json()["loss"], whole);
 }
 
+// A resumed run keeps its batches.
+TEST_F(MemoryBudgetTest, ARefusalNamesSmallerBatchesOfNewRunsAlone) {
+  const Words small = {"--steps", "1", "--memory", "1MiB"};
+  expect_refused(train("new", small), "--batch-size 4 --micro-batches 4 fits in");
+  ASSERT_EQ(train("run", {"--steps", "1", "--memory", "1800KiB"}).exit_code, 0);
+  const Outcome resumed =
+      skyline_program({"train", "--resume", path("run"), "--steps", "2", "--memory", "1MiB"});
+  expect_refused(resumed, "--memory: 1 MiB do not suffice for the step");
+  EXPECT_EQ(resumed.messages.find("atch"), std::string::npos) << resumed.messages;
+}
+
 // Trains a text model without a budget and within `percent` of the bytes that this took.
 void MemoryBudgetTest::expect_text_keeps(const Words& more, std::uint64_t percent) {
   Words text = {"--model", "seq2seq", "--data", "numbers",     "--pairs",
@@ -201,6 +212,18 @@ TEST_F(MemoryBudgetTest, ASlowdownGivesALargerBatch) {
   const nlohmann::json json = answer.json();
   EXPECT_GT(json["slower_batch"]["batch_size"], json["allocators"]["planned"]["largest_batch"]);
   EXPECT_LE(json["slower_batch"]["overhead"], 0.3);
+}
+
+TEST_F(MemoryBudgetTest, ASlowerBatchNamesItsRounds) {
+  const Words alexnet = {"dry-run", "--model",         "alexnet", "--batch-size",
+                         "128",     "--device-memory", "1060MiB", "--slowdown",
+                         "20",      "--allocators",    "planned"};
+  Words as_json = alexnet;
+  as_json.emplace_back("--json");
+  const std::string rounds = skyline_program(as_json).json()["slower_batch"]["rounds"];
+  EXPECT_TRUE(rounds.starts_with("conv1")) << rounds;
+  EXPECT_NE(skyline_program(alexnet).output.find(", with " + rounds + " in rounds\n"),
+            std::string::npos);
 }
 
 // A run and a dry run name the same batches, and these train within the bytes.

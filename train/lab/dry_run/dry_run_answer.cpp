@@ -296,7 +296,9 @@ Rows<SlowerBatch> rows(const SlowerBatch*) {
       {"overhead", kShare, "of a step that it takes longer",
        [](auto& slower) { return slower.step.overhead(); }},
       {"recomputed", kCount, "values that are recomputed",
-       [](auto& slower) { return slower.step.recomputed; }}};
+       [](auto& slower) { return slower.step.recomputed; }},
+      {"rounds", "chains that run in rounds of images",
+       [](auto& slower) { return rounds_text(slower.step.savings); }}};
 }
 
 const AllocatorAnswer* least_allocator(const DryRunResult& answer) {

@@ -92,10 +92,12 @@ std::string slower_text(const DryRunResult& answer) {
       fmt::format("{} at at most {:g} % longer", format_bytes(*answer.question.device_memory_bytes),
                   100 * *answer.question.slowdown);
   if (answer.slower->batch_size == 0) return "no batch fits " + limit + "\n";
-  return fmt::format("batch {} fits {}: it takes {:.2f} % longer and {}\n",
-                     format_count(answer.slower->batch_size), limit,
-                     100 * answer.slower->step.overhead(),
-                     format_bytes(answer.slower->step.reserved_bytes));
+  const BudgetAnswer& step = answer.slower->step;
+  const std::string rounds = rounds_text(step.savings);
+  return fmt::format("batch {} fits {}: it takes {} longer and {}{}\n",
+                     format_count(answer.slower->batch_size), limit, percent(step.overhead()),
+                     format_bytes(step.reserved_bytes),
+                     rounds.empty() ? "" : fmt::format(", with {} in rounds", rounds));
 }
 
 // --- bytes by category and layer ---
