@@ -9,7 +9,7 @@
                             [--our-flags="--recompute 4 --fused-update --prefetch"]
 
 Both sides have the same networks, batch, threads, loss and optimizer (momentum 0.9, learning rate
-0.01; Adam for seq2seq, AdamW with clipped gradients for gpt-small) in float32, each in a process of its own. PyTorch runs eagerly in its
+1e-4; Adam for seq2seq, AdamW with clipped gradients for gpt-small) in float32, each in a process of its own. PyTorch runs eagerly in its
 default layout (N C H W), eagerly channels-last, and channels-last through torch.compile, whose
 first steps compile and are not timed; seq2seq runs eagerly only, gpt-small without channels-last. On the CPU, each of these runs
 with glibc's allocator and with tcmalloc (Debian's libtcmalloc-minimal4, preloaded), as tuning
@@ -75,7 +75,7 @@ class PyTorchStep:
         self.model, self.layout, self.device = model, LAYOUTS[variant], device
         maker, image, classes = image_of(model)
         self.network = self.plain = maker().to(device, memory_format=self.layout)
-        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=1e-4, momentum=0.9)
         if variant == "torch.compile":
             self.network = torch.compile(self.network, dynamic=False)
         images = torch.rand(batch, *image) * 2 - 1

@@ -18,7 +18,8 @@
 namespace skyline {
 
 // With SGD with momentum 0.9 it is PGMO's setting.
-inline constexpr UpdateParams kStepParams = {.learning_rate = 0.01f};
+// So small that vgg16, which has no normalization, does not diverge on noise.
+inline constexpr UpdateParams kStepParams = {.learning_rate = 1e-4f};
 
 // Returns 4 for inception-resnet, 32 for mlp, lenet and resnet20, 16 for all other models.
 int usual_batch_size(std::string_view model);

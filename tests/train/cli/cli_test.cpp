@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-struct TrainOptions {
+struct TrainWords {
   std::string model = "lenet";
   std::vector<std::string> allocators = {"planned"};
   std::uint64_t capacity = 1 << 20;
@@ -45,7 +45,7 @@ OptionValue input_file(fs::path& file) {
 }
 
 CommandRun declare_train(OptionList& list) {
-  auto values = std::make_shared<TrainOptions>();
+  auto values = std::make_shared<TrainWords>();
   list.add("-m,--model", choice(values->model, {"mlp", "lenet", "resnet20"}, "model"), "Model");
   list.add("--allocators", choices(values->allocators, {"planned", "best-fit-pool"}, "allocator"),
            "Allocators");
