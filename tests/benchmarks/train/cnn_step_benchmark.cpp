@@ -186,9 +186,9 @@ void serve_gpt(const GptEntry& entry, const Options& options) {
               {.shape = entry.shape,
                .length = static_cast<std::size_t>(entry.shape.positions),
                .optimizer = {.name = "adamw",
-                             .weight_decay = static_cast<float>(entry.weight_decay),
-                             .beta2 = static_cast<float>(entry.beta2),
-                             .clip = static_cast<float>(entry.clip)}});
+                             .weight_decay = static_cast<float>(entry.training.weight_decay),
+                             .beta2 = static_cast<float>(entry.training.beta2),
+                             .clip = static_cast<float>(entry.training.clip)}});
   run.take_empty_batch(options.batch > 0 ? options.batch : 12);
   fmt::print("{} {}\n", run.batches()[0].windows, parameter_count(run.model));
   std::int64_t steps = 0;
