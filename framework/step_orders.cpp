@@ -39,4 +39,9 @@ std::vector<OpId> StepOrders::of(std::uint64_t structure, const std::function<St
              overlapped_order(graph, std::move(found), begins_of_sums(graph), options_);
 }
 
+void StepOrders::forget() {
+  const std::lock_guard lock(mutex_);
+  orders_.clear();
+}
+
 }  // namespace skyline

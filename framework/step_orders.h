@@ -26,6 +26,8 @@ class StepOrders {
   // Returns the sequence of the ops of a graph with this structure; `make` builds the graph if it
   // is the first. Throws std::invalid_argument for an unknown algorithm. Safe on several threads.
   virtual std::vector<OpId> of(std::uint64_t structure, const std::function<StepGraph()>& make);
+  // The next steps find their sequences anew, for their own sizes.
+  virtual void forget();
 
  protected:
   StepOrders() = default;
@@ -45,6 +47,7 @@ class NotedOrders final : public StepOrders {
   std::vector<OpId> of(std::uint64_t structure, const std::function<StepGraph()>& make) override {
     return noted_.emplace_back(upstream_->of(structure, make));
   }
+  void forget() override { upstream_->forget(); }
   // Returns the sequences asked for since the last call.
   std::vector<std::vector<OpId>> take() { return std::exchange(noted_, {}); }
 

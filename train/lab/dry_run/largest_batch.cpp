@@ -58,6 +58,7 @@ class Search {
   const Step& step(std::int64_t size) {
     const auto found = steps_.find(size);
     if (found != steps_.end()) return found->second;
+    program_.forget_orders();
     DryRunFacts facts = program_.foresee(size, mode_);
     return steps_[size] = {std::move(facts.run), std::move(facts.trace)};
   }
