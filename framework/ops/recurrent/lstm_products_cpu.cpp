@@ -109,10 +109,10 @@ const float* PackedProduct::pack(const float* weight, std::byte* packed, std::by
 // Each panel is computed by one thread, so bits depend neither on threads nor on lanes.
 void PackedProduct::run_panels(std::int64_t rows, const Operands& operands) const {
   constexpr std::int64_t kMostColumns = 32, kMultiplyAddsPerAddition = 8;
-  const auto& [columns, block, multiply] = panel_products();
-  const std::int64_t in = options_.in, out = options_.out;
+  const PanelProducts& products = panel_products();
+  const std::int64_t columns = products.columns, in = options_.in, out = options_.out;
   const bool parallel = rows * in * out >= kMultiplyAddsPerAddition * kSerialArithmetic;
-  for_each_index(panels(), parallel, [&, columns = columns, multiply = multiply](auto panel) {
+  for_each_index(panels(), parallel, [&](std::int64_t panel) {
     const std::int64_t first = panel * columns, count = std::min(columns, out - first);
     PanelProduct product{.left = operands.x,
                          .left_row = in,
@@ -124,14 +124,14 @@ void PackedProduct::run_panels(std::int64_t rows, const Operands& operands) cons
                          .rows = rows,
                          .depth = in,
                          .adds = options_.add};
-    if (count == columns) return multiply(product);
+    if (count == columns) return products.multiply(product);
     float sums[kMostColumns];  // the last panel has columns that y has not
     for (std::int64_t row = 0; row < rows; ++row) {
       product.left = operands.x + row * in;
       product.result = sums;
       product.rows = 1;
       product.adds = false;
-      multiply(product);
+      products.multiply(product);
       float* const y = operands.y + row * out + first;
       for (std::int64_t j = 0; j < count; ++j) y[j] = options_.add ? y[j] + sums[j] : sums[j];
     }
