@@ -32,6 +32,13 @@ class Account {
     now_.reserved_bytes -= bytes;
   }
   void flushed() noexcept { ++now_.flushes; }
+  // Peaks count from now on.
+  void restart_peaks() noexcept {
+    now_.peak_requested_bytes = now_.requested_bytes;
+    now_.peak_rounded_bytes = now_.rounded_bytes;
+    now_.peak_allocated_bytes = now_.allocated_bytes;
+    now_.peak_reserved_bytes = now_.reserved_bytes;
+  }
   // Counts a refusal and throws it in the name of `where`, with the device's facts and these.
   [[noreturn]] void refuse(OutOfMemoryFacts device_facts, std::string_view where,
                            std::size_t requested_bytes, const Tag& tag,

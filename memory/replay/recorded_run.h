@@ -97,6 +97,7 @@ class RunRecorder final : public Allocator {
   void resume() noexcept override { note({RecordedRun::Act::kResume, 0}); }
 
   const RecordedRun& run() const noexcept { return run_; }
+  void restart_peaks() noexcept { account_.restart_peaks(); }
 
  private:
   enum class State { kBeforeSteps, kInStep, kBetweenSteps };

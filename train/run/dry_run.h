@@ -51,9 +51,10 @@ class DryRun {
   void set_savings(Savings savings) { run_->context.set_savings(std::move(savings)); }
   // The next steps make their kernels anew: other engines were chosen.
   void forget_kernels() { run_->context.kernels().forget(); }
-  // The next step is ordered as the first of a run.
+  // The next step is ordered as the first of a run, for which only peaks of its own count.
   void forget_orders() {
     if (const auto& orders = run_->context.options().orders) orders->forget();
+    run_->memory.recorder()->restart_peaks();
   }
 
  private:

@@ -54,7 +54,7 @@ class MemoryChain {
   Session* session() noexcept { return session_; }
   const Session* session() const noexcept { return session_; }
   // Null unless the allocator is kRunRecorder.
-  const RunRecorder* recorder() const noexcept { return recorder_; }
+  RunRecorder* recorder() noexcept { return recorder_; }
   // Null unless the watch records.
   const RecordingAdaptor* recording() const noexcept { return recording_.get(); }
   bool guarded() const noexcept { return guard_ != nullptr; }

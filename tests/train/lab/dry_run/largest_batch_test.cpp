@@ -26,6 +26,7 @@ std::map<std::string, std::int64_t> brute_force(const DryRunOptions& options,
   DryRun program = make_dry_run(options);
   std::map<std::string, std::int64_t> largest;
   for (std::int64_t size = 1; size <= most; ++size) {
+    program.forget_orders();
     const DryRunFacts facts = program.foresee(size, options.mode);
     for (ReplayChoice choice : every_allocator()) {
       choice.capacity_bytes = capacity;

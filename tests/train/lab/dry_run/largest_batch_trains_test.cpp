@@ -39,6 +39,7 @@ TrainOptions small_options(const std::string& model, std::int64_t batch, std::ui
   options.translation.layers = 1;
   options.gpt.characters = 10'000;
   options.gpt.length = 16;
+  options.gpt.heads = 4;
   options.steps = 2;
   options.threads = 1;
   options.memory.capacity_bytes = capacity;
@@ -52,7 +53,7 @@ nlohmann::json planned(const std::string& model, const Words& more) {
   if (model == "seq2seq") {
     small = {"--units", "48", "--layers", "1", "--vocab-size", "300", "--sentence-words", "30"};
   } else if (model.starts_with("gpt")) {
-    small = {"--units", "48", "--layers", "1", "--length", "16"};
+    small = {"--units", "48", "--heads", "4", "--layers", "1", "--length", "16"};
   } else if (has_own_side(model)) {
     small = {};
   }
