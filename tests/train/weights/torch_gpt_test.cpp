@@ -32,12 +32,12 @@ struct TorchGradient {
 
 struct TorchGpt {
   bool biases;
-  std::size_t tensors;        // in PyTorch's state_dict
-  std::uint64_t specs;        // FNV-1a of their names and shapes
-  std::vector<float> logits;  // the first of the last word
-  float loss;
+  std::size_t tensors;         // in PyTorch's state_dict
+  std::uint64_t specs;         // FNV-1a of their names and shapes
+  std::vector<double> logits;  // the first of the last word
+  double loss;
   std::vector<TorchGradient> gradients;
-  std::vector<float> losses;  // of the steps
+  std::vector<double> losses;  // of the steps
 };
 
 const std::vector<TorchGpt> kTorchGpts = {
@@ -115,12 +115,12 @@ TEST_P(TorchGptTest, LogitsAreTheSame) {
   context.download(logits, all.data());
   const auto last = std::span(all).last(kWords);
   for (std::size_t i = 0; i < GetParam().logits.size(); ++i) {
-    EXPECT_NEAR(last[i], GetParam().logits[i], 2e-5f) << i;
+    EXPECT_NEAR(last[i], GetParam().logits[i], 2e-5) << i;
   }
 }
 
 TEST_P(TorchGptTest, LossAndGradientsAreTheSame) {
-  EXPECT_NEAR(run_.train_step({.learning_rate = 0}), GetParam().loss, 1e-5f * GetParam().loss);
+  EXPECT_NEAR(run_.train_step({.learning_rate = 0}), GetParam().loss, 1e-5 * GetParam().loss);
   const std::vector<StoredWeight>& weights = run_.network().weights();
   ASSERT_EQ(weights.size(), GetParam().gradients.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -142,14 +142,14 @@ TEST_P(TorchGptTest, LossAndGradientsAreTheSame) {
 }
 
 TEST_P(TorchGptTest, StepsOfAdamWClipWarmUpAndDecayAsThere) {
-  const std::vector<float>& expected = GetParam().losses;
+  const std::vector<double>& expected = GetParam().losses;
   const LearningRate rate{
       .base = 0.01, .total_steps = std::ssize(expected), .warmup_steps = 4, .least = 0.001};
   for (std::size_t step = 0; step < expected.size(); ++step) {
     const auto number = static_cast<std::int64_t>(step);
     const float loss =
         run_.train_step({.learning_rate = static_cast<float>(rate.at(number)), .step = number + 1});
-    EXPECT_NEAR(loss, expected[step], 1e-4f * expected[step]) << step;
+    EXPECT_NEAR(loss, expected[step], 1e-4 * expected[step]) << step;
   }
 }
 
