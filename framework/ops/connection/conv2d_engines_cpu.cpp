@@ -187,35 +187,29 @@ std::unique_ptr<Kernel> make(ConvolutionKind kind, const CpuOptions& options,
 }
 
 // Which engine is faster was measured for resnet50, googlenet, inception-resnet and vgg16 with 4
-// and 16 images (processors with AVX-512 and without): by convolution_engines_benchmark, and for
-// gradients of 1 x 1 weights in whole steps, where direct kernels take longer than alone.
+// and 16 images (processors with AVX-512): by convolution_engines_benchmark, and for gradients of
+// 1 x 1 weights in whole steps, where direct kernels take longer than alone.
 
 bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
   return kind != ConvolutionKind::kForward || problem.y[2] * problem.y[3] <= 64;
 }
 
 // Small images leave much of the tiles empty, few channels do not pay for the transformations of
-// tiles, and few tiles not for those of weights. With AVX2, direct kernels are slower beside
-// Winograd, above all for gradients of weights: those of 16 to 512 channels took 0.2 to 0.9 of
-// their time with as few as 4 tiles, other kinds with 16 channels 0.6 to 0.9 (EPYC, one thread).
-bool winograd_is_faster(ConvolutionKind kind, const Conv2dProblem& problem,
-                        const WinogradCode& code) {
-  const bool avx2 = code.width == 8;
-  const std::int64_t fewest_channels = avx2 ? 16 : 24;
-  const std::int64_t tiles_of_weight = avx2 && kind == ConvolutionKind::kGradWeight ? 0 : 24;
+// tiles, and few tiles not for those of weights.
+bool winograd_is_faster(const Conv2dProblem& problem, const WinogradCode& code) {
   const auto tiles_along = [&](int axis) {
     return (problem.y[axis] + code.outputs - 1) / code.outputs;
   };
   const std::int64_t pixels = problem.y[0] * problem.y[2] * problem.y[3];
   const std::int64_t tiles = problem.y[0] * tiles_along(2) * tiles_along(3);
-  return pixels >= (code.taps == 3 ? 7 : 3) * (tiles + tiles_of_weight) &&
-         std::min(problem.x[1], problem.y[1]) >= fewest_channels;
+  return pixels >= (code.taps == 3 ? 7 : 3) * (tiles + 24) &&
+         std::min(problem.x[1], problem.y[1]) >= 24;
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {
   if (engine == ConvolutionEngine::kWinograd) {
     const auto codes = winograd_codes(problem);
-    return !codes.empty() && winograd_is_faster(kind, problem, *codes.front());
+    return !codes.empty() && winograd_is_faster(problem, *codes.front());
   }
   return problem.is_product() && product_is_faster(kind, problem);
 }

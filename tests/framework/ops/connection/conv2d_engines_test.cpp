@@ -13,7 +13,6 @@
 #include "framework/lanes/wide_op.h"
 #include "framework/ops/connection/winograd_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
-#include "framework/ops/support/panel_products.h"
 #include "tests/framework/error_of.h"
 #include "tests/framework/ops/connection/conv_operands.h"
 #include "tests/framework/ops/support/kernel_run.h"
@@ -203,20 +202,6 @@ TEST(Engines, HaveTheShapesThatTheyName) {
       EXPECT_EQ(has(kWinograd), !winograd_codes(problem).empty()) << c.name;
       EXPECT_TRUE(c.also == kWinograd || !has(kWinograd)) << c.name;
     }
-  }
-}
-
-// With AVX2, the rule takes Winograd for fewer channels and tiles than with AVX-512.
-TEST(Engines, TheRuleKnowsBothKindsOfProcessors) {
-  const Case narrow{"", {32, 16, 32, 32}, {16, 16, 3, 3}, {.padding = 1}, false};
-  const Case few_tiles{"", {4, 512, 7, 7}, {512, 512, 3, 3}, {.padding = 1}, false};
-  const Case too_narrow{"", {32, 8, 32, 32}, {16, 8, 3, 3}, {.padding = 1}, false};
-  const ConvolutionEngine with_avx2 = runs_avx2() && !runs_avx512() ? kWinograd : kDirect;
-  for (const ConvolutionKind kind : kKinds) {
-    EXPECT_EQ(engine_by_shape(kind, problem_of(narrow)), with_avx2);
-    EXPECT_EQ(engine_by_shape(kind, problem_of(few_tiles)),
-              kind == kGradWeight ? with_avx2 : kDirect);
-    EXPECT_EQ(engine_by_shape(kind, problem_of(too_narrow)), kDirect);
   }
 }
 
