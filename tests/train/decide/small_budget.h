@@ -2,18 +2,21 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "train/lab/dry_run/dry_run_answer.h"
 
 namespace skyline::tests {
 
-inline StepSeconds steady_seconds() { return step_seconds({}, {.device = "cpu"}); }
+inline StepSeconds steady_seconds(const std::string& device = "cpu") {
+  return step_seconds({}, {.device = device});
+}
 
 // The budgets of a program's step; holds what they need.
 struct SmallBudget {
-  explicit SmallBudget(DryRunOptions program)
-      : question{.program = std::move(program), .allocators = {}, .seconds = steady_seconds()},
+  explicit SmallBudget(const DryRunOptions& program)
+      : question{.program = program,
+                 .allocators = {},
+                 .seconds = steady_seconds(program.compute ? "cuda" : "cpu")},
         budget(step_budget(question, question.program.batch_size)) {}
 
   // Bytes `part` of the way from the least that was found, on whole pages, to all kept.

@@ -8,7 +8,7 @@
 
 #include "memory/alignment.h"
 #include "models/models.h"
-#include "tests/train/decide/small_budget.h"
+#include "tests/train/decide/budget_programs.h"
 #include "train/cli/usage_error.h"
 #include "train/decide/step_seconds.h"
 #include "train/options/train_options.h"
@@ -16,63 +16,18 @@
 namespace skyline {
 namespace {
 
-using tests::SmallBudget;
-
-constexpr const char* kWordByWord = "seq2seq, word by word";
-// With several rounds of images a batch.
-constexpr const char* kChains[] = {"vgg16, 16 images", "alexnet, 128 images",
-                                   "googlenet, 40 images"};
-
-std::vector<std::string> budget_programs() {
-  std::vector<std::string> programs = model_names();
-  programs.emplace_back(kWordByWord);
-  programs.insert(programs.end(), std::begin(kChains), std::end(kChains));
-  return programs;
-}
+using namespace tests;
 
 class EveryModelsBudget : public ::testing::TestWithParam<std::string> {
  protected:
-  DryRunOptions program() const {
-    DryRunOptions options{.model = GetParam(), .batch_size = 4};
-    if (const std::size_t comma = GetParam().find(", "); std::ranges::count(kChains, GetParam())) {
-      options.model = GetParam().substr(0, comma);
-      options.batch_size = std::stoi(GetParam().substr(comma + 2));
-    }
-    if (GetParam() == kWordByWord) {
-      options.model = kSeq2Seq;
-      options.sentence_words = 6;
-      options.translation.unroll = true;
-    }
-    if (translates(options.model)) {
-      options.translation.source_words = 50;
-      options.translation.target_words = 60;
-      options.translation.units = 32;
-      options.optimizer = {.name = "adam", .clip = 5};
-    } else if (find_gpt(options.model) != nullptr) {
-      options.gpt = {.words = 60, .positions = 10, .layers = 2, .heads = 2, .units = 32};
-      options.window_length = 10;
-      options.optimizer = {.name = "adamw", .clip = 1};
-    } else {
-      options.shape = find_model(options.model).shape;
-    }
-    return options;
-  }
+  static DryRunOptions program() { return budget_program(GetParam()); }
   SmallBudget small_{program()};
 };
 
 // One test, because the search takes most of its time.
 TEST_P(EveryModelsBudget, IsKeptWithinItsBoundCostsNoMoreForMoreBytesAndRepeats) {
+  expect_keeps_twenty(small_);
   StepBudget& budget = small_.budget;
-  for (int k = 0; k < 20; ++k) {
-    const std::uint64_t bytes = small_.bytes_at(k / 19.0);
-    const BudgetAnswer answer = budget.within(bytes);
-    EXPECT_LE(answer.reserved_bytes, bytes) << k;
-    EXPECT_LE(answer.bound(), answer.overhead() + 1e-9) << k;
-    EXPECT_LE(answer.recomputed, answer.candidates);
-    const bool others =
-        answer.savings && (answer.savings->early_sums || !answer.savings->rounds.empty());
-    EXPECT_EQ(answer.recomputed == 0 && !others, answer.savings == nullptr);
-  }
   double before = std::numeric_limits<double>::infinity();
   for (int k = 0; k < 50; ++k) {
     const double seconds = budget.within(small_.bytes_at(k / 49.0)).extra_seconds;
@@ -139,12 +94,7 @@ TEST_P(EveryModelsBudget, CountsTheProductsOfFusedUpdatesAndMicroBatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, EveryModelsBudget, ::testing::ValuesIn(budget_programs()),
-                         [](const auto& tested) {
-                           std::string name = tested.param;
-                           std::ranges::replace_if(
-                               name, [](char letter) { return !std::isalnum(letter); }, '_');
-                           return name;
-                         });
+                         [](const auto& tested) { return budget_program_name(tested.param); });
 
 DryRunOptions lenet() {
   return {.model = "lenet", .shape = find_model("lenet").shape, .batch_size = 32};
