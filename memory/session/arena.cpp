@@ -126,7 +126,7 @@ void Arena::commit(std::size_t bytes) {
 
 void Arena::commit_around_survivors(std::size_t bytes) {
   settle();
-  commit_at(unplanned_.overdue.free_offset(bytes), bytes);
+  commit_at(unplanned_.overdue.first_free_offset(bytes), bytes);
 }
 
 void Arena::commit_at(std::size_t shift_bytes, std::size_t bytes) {

@@ -52,7 +52,7 @@ std::optional<std::uint64_t> ArenaFallback::lend(std::size_t bytes, std::size_t 
                                                  const PlannedBlocks& planned, const Owner& owner) {
   const std::size_t needed = align_request(bytes);
   if (needed > range_bytes) return {};
-  const std::uint64_t offset = overdue.free_offset(needed, planned);
+  const std::uint64_t offset = overdue.first_free_offset(needed, planned);
   if (offset > range_bytes - needed) return {};
   overdue.insert(offset, {needed, owner.epoch, owner.observation});
   return offset;
@@ -123,7 +123,7 @@ void Arena::list(RequestIndex request, const ByteRange& place) {
 
 // Commits what a block needs beyond the free bytes at the arena's end.
 void Arena::grow_for(std::size_t bytes) {
-  const std::uint64_t end = unplanned_.overdue.free_offset(bytes, planned_) + bytes;
+  const std::uint64_t end = unplanned_.overdue.first_free_offset(bytes, planned_) + bytes;
   if (end <= arena_bytes()) return;
   try {
     range_->commit(end);

@@ -59,29 +59,23 @@ class OverdueBlocks {
     return below->first + below->second.bytes > offset;
   }
 
-  // Returns where `bytes` overlap no block, and none of `others`: the smallest gap that holds them,
-  // of equal ones the lowest; above all blocks if none does. O(blocks + others).
-  std::uint64_t free_offset(std::uint64_t bytes, const PlannedBlocks& others = {}) const {
-    std::uint64_t best = kNoOffset, best_bytes = kNoOffset, end = 0;
+  // Returns the lowest offset at which `bytes` overlap no block, and none of `others`.
+  std::uint64_t first_free_offset(std::uint64_t bytes, const PlannedBlocks& others = {}) const {
+    std::uint64_t offset = 0;
     auto other = others.begin();
-    const auto pass = [&](std::uint64_t begin, std::uint64_t block_end) {
-      if (begin >= end + bytes && begin - end < best_bytes) {
-        best = end;
-        best_bytes = begin - end;
-      }
-      end = std::max(end, block_end);
-    };
-    const auto pass_others = [&](std::uint64_t until) {
-      for (; other != others.end() && other->first < until; ++other) {
-        pass(other->first, other->first + other->second.bytes);
+    const auto pass_others = [&](std::uint64_t end) {
+      for (; other != others.end() && other->first < end; ++other) {
+        if (other->first >= offset + bytes) return;
+        offset = std::max(offset, other->first + other->second.bytes);
       }
     };
     for (const auto& [begin, entry] : by_offset_) {
       pass_others(begin);
-      pass(begin, begin + entry.bytes);
+      if (begin >= offset + bytes) break;
+      offset = std::max(offset, begin + entry.bytes);
     }
     pass_others(kNoOffset);
-    return best == kNoOffset ? end : best;
+    return offset;
   }
 
   // Returns the end of the highest block.

@@ -106,7 +106,7 @@ Session::Session(Device& device, SessionOptions options)
           "got alignment " + std::to_string(options_.plan.alignment) + ", expected a multiple of " +
               std::to_string(kAlignmentBytes));
   if (options_.policy == ShapePolicy::kPerShape) return;
-  arena_.lend_beside_plan(options_.matching != Matching::kBySize &&
+  arena_.lend_beside_plan(options_.matching == Matching::kByTag &&
                           options_.fallback_limit_bytes == std::numeric_limits<std::size_t>::max());
 }
 
@@ -242,16 +242,16 @@ bool Session::waits(SessionShape& shape) const {
   return false;
 }
 
-// True when steps of known different sequences have become a recording that needs more bytes than
-// any of them: blocks of the same tag are then alive that no step has at once. A pool does not pay
-// for those. The plan stays as it is, and the arena lends the rest, until a step repeats itself:
-// then it is recorded anew.
+// True when steps of known different sequences have become a recording that needs far more bytes
+// than any of them: blocks of the same tag are then alive that no step has at once. The plan stays
+// as it is, and the arena lends the rest, until a step repeats itself: then it is recorded anew.
 bool Session::outgrows(SessionShape& shape, const StepRecording& recording) const {
+  constexpr std::uint64_t kShare = 8;
   shape.most_bytes = std::max<std::uint64_t>(shape.most_bytes, arena_.step_bytes());
   if (options_.policy != ShapePolicy::kGrow) return false;
   return options_.matching != Matching::kByPosition &&
          lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
-             shape.most_bytes;
+             shape.most_bytes + shape.most_bytes / kShare;
 }
 
 // True when the step's requests match by tag from now on, so that their positions mean nothing.

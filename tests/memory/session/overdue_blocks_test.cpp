@@ -20,21 +20,6 @@ TEST(OverdueBlocks, HalfOpenRangesThatTouchDoNotOverlap) {
   EXPECT_TRUE(blocks.overlaps(0, 4096));
 }
 
-// The start of the smallest run of free bytes below the last held one that holds `bytes`, else the
-// byte after that.
-std::uint64_t smallest_gap(const std::vector<bool>& held, std::uint64_t bytes) {
-  std::uint64_t best = held.size(), least = held.size() + 1, begin = 0;
-  for (std::uint64_t i = 0; i < held.size(); ++i) {
-    if (!held[i]) continue;
-    if (i - begin >= bytes && i - begin < least) {
-      least = i - begin;
-      best = begin;
-    }
-    begin = i + 1;
-  }
-  return least > held.size() ? begin : best;
-}
-
 TEST(OverdueBlocks, AgreesWithAMapOfBytes) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -55,7 +40,9 @@ TEST(OverdueBlocks, AgreesWithAMapOfBytes) {
         blocks.insert(offset, {.bytes = bytes, .epoch = offset});
         std::fill_n(held.begin() + static_cast<std::ptrdiff_t>(offset), bytes, true);
       }
-      EXPECT_EQ(blocks.free_offset(bytes), smallest_gap(held, bytes));
+      std::uint64_t gap = 0;
+      while (!free_of_held(gap, bytes)) ++gap;
+      EXPECT_EQ(blocks.first_free_offset(bytes), gap);
       if (random() % 3 == 0 && !blocks.empty()) {
         const std::uint64_t first = blocks.begin()->first;
         const auto entry = blocks.take(first);
