@@ -22,7 +22,7 @@ struct OpRegion {
   };
   // No path between two of the ops leads through another op.
   std::vector<OpId> ops = {};
-  // What the op in rounds reads: values from outside. Forward need not keep for it what lies in
+  // The op in rounds reads these values from outside. Forward need not keep for it what lies in
   // another region in rounds and is no input here, because it recomputes that, round by round.
   std::vector<ValueId> inputs = {};
   // Pairs of an input and a value that leaves the region: that value may overwrite that input.

@@ -17,13 +17,13 @@
 
 namespace skyline {
 
-// What may be recomputed: value, inputs, bytes of workspace, seconds, and its share of them if one
-// run gives several values.
+// A row for each recompute: value, inputs, bytes of workspace, seconds, and its share of them if
+// one run gives several values.
 using RecomputeRows =
     std::vector<std::tuple<ValueId, std::vector<ValueId>, std::uint64_t, double, double>>;
 
-// What may run in rounds: ops, inputs, pairs of an input and the value that may overwrite it, and
-// by number of rounds the bytes of workspace and the seconds.
+// A row for each region that may run in rounds: ops, inputs, pairs of an input and the value that
+// may overwrite it, and by number of rounds the bytes of workspace and the seconds.
 using RegionRows = std::vector<
     std::tuple<std::vector<OpId>, std::vector<ValueId>, std::vector<std::pair<ValueId, ValueId>>,
                std::vector<std::tuple<std::uint64_t, std::uint64_t, double>>>>;

@@ -28,7 +28,7 @@ class JointSearch {
 
   Verdict at_most(std::uint64_t bytes);
 
-  // What was found: the order, and an address for each block that it requests, values first, then
+  // The best found: the order, and an address for each block that it requests, values first, then
   // workspaces by op.
   const std::vector<OpId>& order() const { return order_; }
   const std::vector<double>& addresses() const { return addresses_; }

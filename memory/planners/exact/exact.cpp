@@ -27,7 +27,7 @@ constexpr double kFailures = 25, kFailuresAbove = 100, kGrowth = 1.1;
 // A proof needs one run that is long enough. Each long run is twice as long as the last, and waits
 // until all runs together failed as often.
 constexpr std::uint64_t kFirstLongRun = 1000;
-// What is proved of joined blocks proves nothing of the blocks.
+// A proof about joined blocks proves nothing of the blocks.
 constexpr std::uint64_t kNoLongRun = std::numeric_limits<std::uint64_t>::max();
 constexpr int kRoundsUnjoined = 1;  // easy packings end within them
 // The search for a capacity gets this share of the time on one thread.

@@ -107,7 +107,7 @@ class CheckmateModel {
     program_.add_row(sum, 1);
   }
 
-  // What others read of the region's ops, or the end of the step.
+  // The op in rounds writes what others, or the end of the step, read of the region's ops.
   StepOp op_of(const Rounds& rounds) const {
     const auto& ops = rounds.region->ops;
     StepOp op{.name = "rounds", .inputs = rounds.region->inputs};
