@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -41,7 +42,63 @@ std::size_t segment_bytes(std::size_t bytes) noexcept {
   return align_up(bytes, A::kSegmentUnitBytes);
 }
 
+[[noreturn]] void fail_divisions(std::string_view text) {
+  throw std::invalid_argument(
+      fmt::format("{} is out of range: it must be a power of two from 1 to 1048576, or a list of "
+                  "them by powers of two in MiB, such as [256:1,512:2,>:8]",
+                  text));
+}
+
+// A power of two up to 2^20.
+std::uint64_t power_of_two(std::string_view digits, std::string_view text) {
+  std::uint64_t value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, value);
+  const bool known = error == std::errc() && stopped == end && value <= std::uint64_t{1} << 20;
+  if (!known || !std::has_single_bit(value)) fail_divisions(text);
+  return value;
+}
+
 }  // namespace
+
+// As PyTorch reads it: the first entry also counts for smaller sizes, ">" for all larger ones, and
+// a size between two entries that has none is not rounded.
+RoundupDivisions RoundupDivisions::read(std::string_view text) {
+  if (!text.starts_with('[')) return power_of_two(text, text);
+  if (!text.ends_with(']')) fail_divisions(text);
+  RoundupDivisions divisions;
+  std::size_t next = 0;  // the interval after the last entry's
+  for (std::string_view rest = text.substr(1); !rest.empty();) {
+    const std::size_t end = rest.find_first_of(",]");
+    const std::string_view entry = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    const std::size_t colon = entry.find(':');
+    if (colon == std::string_view::npos) fail_divisions(text);
+    const std::string_view size = entry.substr(0, colon), steps = entry.substr(colon + 1);
+    const std::uint64_t value = steps == "0" ? 1 : power_of_two(steps, text);
+    const auto from = divisions.by_size.begin();
+    if (size == ">") {
+      std::fill(from + static_cast<std::ptrdiff_t>(next), divisions.by_size.end(), value);
+      continue;
+    }
+    const auto interval = std::min<std::size_t>(
+        static_cast<std::size_t>(std::countr_zero(power_of_two(size, text))), 15);
+    if (next == 0) std::fill_n(from, interval, value);
+    divisions.by_size[interval] = value;
+    next = interval + 1;
+  }
+  return divisions;
+}
+
+std::string RoundupDivisions::text() const {
+  std::size_t last = by_size.size() - 1, first = 0;
+  while (last > 0 && by_size[last - 1] == by_size.back()) --last;
+  if (last == 0) return std::to_string(by_size.back());
+  while (by_size[first + 1] == by_size[first]) ++first;
+  std::string list = "[";
+  for (; first < last; ++first) list += fmt::format("{}:{},", 1 << first, by_size[first]);
+  return fmt::format("{}>:{}]", list, by_size.back());
+}
 
 Chunk& ExpandableSegment::grow(std::size_t bytes) {
   if (range_ == nullptr) reserve_range();
