@@ -110,7 +110,7 @@ Tensor apply(Context& context, Link link, Tensor x) {
 
 Tensor apply_fused(Context& context, const std::shared_ptr<const Op>& fused,
                    std::span<const std::shared_ptr<const Op>> parts, std::vector<Tensor> inputs) {
-  if (context.options().emulate.chainer_ops) {
+  if (context.emulation().chainer_ops) {
     for (const std::shared_ptr<const Op>& part : parts) {
       inputs = apply(context, part, std::move(inputs));
     }

@@ -30,12 +30,8 @@ Context::Context(Allocator& allocator, Options options)
     : allocator_(allocator),
       options_(std::move(options)),
       random_{.seed = options_.seed},
-      other_runner_(options_.execute ? nullptr : &dry_runner()),
-      kernels_(compute()) {
-  if (options_.execute && options_.emulate != Emulation{}) {
-    throw std::invalid_argument("[context] only a dry run can request as other software would");
-  }
-}
+      other_runner_(executes() ? nullptr : &dry_runner()),
+      kernels_(compute()) {}
 
 void Context::begin_step(ShapeKey key) {
   runner().begin_step(key.kind);
@@ -94,7 +90,7 @@ Tensor Context::resident(const TensorSpec& spec, Category category, std::string_
                          const void* host) {
   auto storage = request(spec.bytes(), {"resident", layer, Phase::kOutside, category});
   storage->resident = true;
-  if (options_.execute) {
+  if (executes()) {
     if (host != nullptr) {
       compute().write(storage->address(), host, spec.bytes());
     } else {
@@ -105,11 +101,11 @@ Tensor Context::resident(const TensorSpec& spec, Category category, std::string_
 }
 
 void Context::write(const Tensor& tensor, const void* host) {
-  if (options_.execute) compute().write(tensor.address(), host, tensor.spec().bytes());
+  if (executes()) compute().write(tensor.address(), host, tensor.spec().bytes());
 }
 
 std::size_t Context::workspace_bytes(const Op& op, const Kernel& kernel) const {
-  const std::optional<std::size_t>& emulated = options_.emulate.convolution_workspace_bytes;
+  const std::optional<std::size_t> emulated = emulation().convolution_workspace_bytes;
   if (emulated && op.is_convolution()) return *emulated;
   return kernel.workspace_bytes();
 }
@@ -117,7 +113,7 @@ std::size_t Context::workspace_bytes(const Op& op, const Kernel& kernel) const {
 std::vector<InPlacePair> Context::in_place_pairs(const Op& op, const Kernel& kernel) const {
   std::vector<InPlacePair> pairs = op.in_place();
   const std::optional<int> input = kernel.overwritten_input();
-  if (input && !options_.emulate.convolution_workspace_bytes) pairs.push_back({*input, 0});
+  if (input && !emulation().convolution_workspace_bytes) pairs.push_back({*input, 0});
   return pairs;
 }
 
@@ -239,19 +235,19 @@ std::vector<Tensor> Context::request_outputs(const Call& call, std::span<const T
 }
 
 void Context::run(const OpCall& call) {
-  if (op_times_ == nullptr) {
+  if (watch_.op_times == nullptr) {
     runner().run(call, kernels_);
   } else {
-    op_times_->push_back({.name = std::string(call.name.op),
-                          .layer = std::string(call.name.layer),
-                          .phase = call.name.phase,
-                          .seconds = runner().run_timed(call)});
+    watch_.op_times->push_back({.name = std::string(call.name.op),
+                                .layer = std::string(call.name.layer),
+                                .phase = call.name.phase,
+                                .seconds = runner().run_timed(call)});
   }
-  if (options_.check_finite) check_outputs(call);
+  if (watch_.check_finite) check_outputs(call);
 }
 
 void Context::check_outputs(const OpCall& call) {
-  if (!options_.execute) return;
+  if (!executes()) return;
   for (const Tensor& output : call.outputs) {
     if (output.spec().dtype != DType::kFloat32) continue;
     std::vector<float> values(static_cast<std::size_t>(output.shape().elements()));
@@ -303,7 +299,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
                       request(spec.bytes(), {"upload", name, Phase::kForward, Category::kInput}));
   const std::optional<Staging> staged = staging(spec.bytes());
   runner().begin_op({Phase::kForward, "upload", name});
-  if (options_.execute) {
+  if (executes()) {
     compute().upload(tensor.address(), host, spec.bytes(), staged ? &*staged : nullptr);
   }
   if (records()) {
@@ -318,7 +314,7 @@ Tensor Context::upload(const TensorSpec& spec, const void* host, std::string_vie
 
 void Context::download(Tensor tensor, void* host) {
   runner().begin_op({Phase::kForward, "download", layer_});
-  if (options_.execute) compute().read(host, tensor.address(), tensor.spec().bytes());
+  if (executes()) compute().read(host, tensor.address(), tensor.spec().bytes());
   if (records()) {
     recorder_.add_op({.name = "download", .layer = layer_, .inputs = {recorder_.value_of(tensor)}},
                      {});

@@ -33,7 +33,9 @@ class Context {
  public:
   struct Options {
     std::shared_ptr<Compute> compute;  // null: the CPU
-    bool execute = true;  // false in a dry run: requests and frees happen, arithmetic does not
+    // Set in a dry run: requests and frees happen, by other software's rules if it says so, and
+    // arithmetic does not.
+    std::optional<Emulation> dry_run = {};
     Mode mode = Mode::kTraining;
     bool in_place = true;
     // Recomputes chains of at most this many cheap ops in the backward pass, bit for bit, instead
@@ -53,26 +55,23 @@ class Context {
     // Parameters that training leaves as they are: they have no gradient, and backward computes
     // none that only they would need.
     std::vector<std::string> frozen = {};
-    bool prefetch = false;      // see stage_uploads()
-    bool check_finite = false;  // check every output after every op; slow
-    bool record_graph = false;  // record the running step, see recorded_step()
+    bool prefetch = false;  // see stage_uploads()
     std::uint64_t seed = 0;
-    Emulation emulate;  // dry runs only
   };
 
-  // Throws std::invalid_argument if a run that executes emulates anything.
   Context(Allocator& allocator, Options options);
 
   Allocator& allocator() noexcept { return allocator_; }
   Compute& compute() noexcept { return options_.compute ? *options_.compute : cpu_; }
   const Options& options() const noexcept { return options_; }
+  bool executes() const noexcept { return !options_.dry_run; }
+  // Nothing where ops execute.
+  Emulation emulation() const noexcept { return options_.dry_run.value_or(Emulation()); }
   bool training() const noexcept { return options_.mode == Mode::kTraining; }
   void set_mode(Mode mode) noexcept { options_.mode = mode; }
-  void set_check_finite(bool check) noexcept { options_.check_finite = check; }
-  void set_record_graph(bool record) noexcept { options_.record_graph = record; }
-  // Appends the time of each op that runs to `times`, in the order of execution, and waits for the
-  // device before and after it. Null: measures no longer.
-  void set_op_times(std::vector<OpTime>* times) noexcept { op_times_ = times; }
+  // May change between steps and within one.
+  StepWatch& watch() noexcept { return watch_; }
+  const StepWatch& watch() const noexcept { return watch_; }
   // Between steps. Changes no bit of any result.
   void set_savings(Savings savings) noexcept { options_.savings = std::move(savings); }
   RandomStream& random() noexcept { return random_; }
@@ -115,7 +114,8 @@ class Context {
                               std::span<const Tensor> destinations, Phase phase,
                               std::string_view layer);
 
-  // The running step so far, or the last one; empty unless record_graph. graph_text.h prints it.
+  // The running step so far, or the last one; empty unless StepWatch::record_graph. graph_text.h
+  // prints it.
   const RecordedStep& recorded_step() const noexcept { return recorder_.step(); }
   const StepGraph& step_graph() const noexcept { return recorder_.step().graph; }
   StepRecorder& recorder() noexcept { return recorder_; }
@@ -172,7 +172,7 @@ class Context {
                                       std::span<const OutputMemory> memory);
   Runner& runner() noexcept { return other_runner_ ? *other_runner_ : compute().runner(); }
   // True if the running step is recorded.
-  bool records() const noexcept { return options_.record_graph || runner_records_; }
+  bool records() const noexcept { return watch_.record_graph || runner_records_; }
   void run(const OpCall& call);
   void check_outputs(const OpCall& call);
   void record(const Call& call, const Kernel& kernel, std::span<const Tensor> inputs,
@@ -189,7 +189,7 @@ class Context {
   std::uint64_t sequence_ = 0;
   std::size_t loop_ = 0, turn_ = 0;             // see TurnScope
   std::map<ValueName, std::size_t> ops_named_;  // in the running batch, by the first one's name
-  std::vector<OpTime>* op_times_ = nullptr;
+  StepWatch watch_;
   Runner* other_runner_;         // in place of the device's: of dry runs and interrupted parts
   bool runner_records_ = false;  // the runner wants the running step's graph
   StagingArea staging_;

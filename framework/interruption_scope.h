@@ -15,25 +15,23 @@ class InterruptionScope {
       : context_(context),
         random_(context.random_),
         runner_(context.other_runner_),
-        op_times_(context.op_times_),
+        watch_(context.watch_),
         staged_bytes_(context.staging_.used_bytes),
         mode_(context.options_.mode),
-        records_graph_(context.options_.record_graph),
         runner_records_(context.runner_records_) {
     context_.runner().wait();
     context_.allocator_.interrupt();
     if (runner_ == nullptr) context_.other_runner_ = &inline_runner();
-    context_.op_times_ = nullptr;
+    context_.watch_ = {.check_finite = watch_.check_finite};
     context_.staging_.used_bytes = context_.staging_.memory.bytes();  // for the step's own uploads
     context_.options_.mode = Mode::kInference;
-    context_.options_.record_graph = context_.runner_records_ = false;
+    context_.runner_records_ = false;
   }
   ~InterruptionScope() {
     context_.runner_records_ = runner_records_;
-    context_.options_.record_graph = records_graph_;
     context_.options_.mode = mode_;
     context_.staging_.used_bytes = staged_bytes_;
-    context_.op_times_ = op_times_;
+    context_.watch_ = watch_;
     context_.other_runner_ = runner_;
     context_.allocator_.resume();
     context_.random_ = random_;
@@ -45,10 +43,10 @@ class InterruptionScope {
   Context& context_;
   RandomStream random_;
   Runner* runner_;
-  std::vector<OpTime>* op_times_;
+  StepWatch watch_;
   std::size_t staged_bytes_;
   Mode mode_;
-  bool records_graph_, runner_records_;
+  bool runner_records_;
 };
 
 }  // namespace skyline

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/op.h"
 
@@ -21,7 +22,16 @@ struct OpTime {
   double seconds = 0;
 };
 
-// An output with a NaN or an infinity, found under Context::Options::check_finite.
+// Observers of the ops that a context runs. They change no result.
+struct StepWatch {
+  bool check_finite = false;  // check every output after every op; slow
+  bool record_graph = false;  // record the running step, see Context::recorded_step()
+  // Receives the time of each op that runs, in the order of execution; the context waits for the
+  // device before and after the op. Null: measures nothing.
+  std::vector<OpTime>* op_times = nullptr;
+};
+
+// An output with a NaN or an infinity, found under StepWatch::check_finite.
 class NotFinite : public std::runtime_error {
  public:
   explicit NotFinite(const OpName& name)

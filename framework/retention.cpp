@@ -42,7 +42,7 @@ void retain(const Context& context, Node& node, Kind kind, const std::vector<Ten
       node.retained.push_back(
           {kind, source.index,
            source_of(tensor, own ? node.recompute_step(source.index) : recompute_step_of(tensor))});
-      if (context.options().record_graph && node.retained.back().source.tensor) {
+      if (context.watch().record_graph && node.retained.back().source.tensor) {
         tensor.storage()->readers.push_back(node.str());
       }
     }
@@ -83,7 +83,7 @@ Retention::Retention(Context& context, const std::shared_ptr<const Op>& op, Node
     output.op = how.op ? how.op : op;
     output.how = std::move(how);
     choose_step(output, inputs, layer);
-    if (!output.step && context.options().record_graph) begin_recomputation(output, inputs);
+    if (!output.step && context.watch().record_graph) begin_recomputation(output, inputs);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 // host needs no copy of it.
 template <typename Draw>
 void fill(Context& context, const Tensor& tensor, Draw draw) {
-  if (!context.options().execute) return;
+  if (!context.executes()) return;
   constexpr std::size_t kPiece = 1 << 16;
   const auto elements = static_cast<std::size_t>(tensor.shape().elements());
   std::vector<float> values(std::min(kPiece, elements));
@@ -44,7 +44,7 @@ void Layer::add_weight(Context& context, const TensorName& what, const TensorSpe
   parameters_.push_back(make_parameter(context, spec, full_name(context, what.name), nullptr));
   const Tensor& value = parameters_.back().value;
   weights_.push_back({what.stored, value.detach(), channels});
-  if (!context.options().execute) return;
+  if (!context.executes()) return;
   const InitialValues initial = initializer(context.random(), fan_in);
   fill(context, value,
        [&](std::size_t first, std::span<float> values) { initial.draw(first, values); });

@@ -119,7 +119,7 @@ struct BackwardGraph::Builder {
                             .inputs = std::move(inputs),
                             .outputs = std::move(outputs),
                             .place = graph.steps_.size()});
-    if (!context.options().record_graph) return;
+    if (!context.watch().record_graph) return;
     const BackwardStep& step = graph.steps_.back();
     for (const BackwardInput& input : step.inputs) {
       if (input.retained) input.retained.storage()->readers.push_back(step.str());
@@ -139,7 +139,7 @@ struct BackwardGraph::Builder {
 
   std::string name_of(const Node& node, int output) const {
     if (node.is_leaf()) return node.layer;
-    if (!context.options().record_graph) return {};  // composing it takes long
+    if (!context.watch().record_graph) return {};  // composing it takes long
     return "output " + std::to_string(output) + " of " + node.str();
   }
 
@@ -432,7 +432,7 @@ class BackwardGraph::Run {
   Run(BackwardGraph& graph, Context& context)
       : graph_(graph),
         context_(context),
-        recording_(context.options().record_graph),
+        recording_(context.watch().record_graph),
         live_(graph.gradients_.size()),
         readers_(recording_ ? graph.gradients_.size() : 0) {
     if (!recording_) return;

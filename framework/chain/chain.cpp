@@ -285,9 +285,10 @@ Tensor chain(Context& context, std::string_view name, Tensor x, std::vector<Link
   const Context::Options& options = context.options();
   const std::int64_t round = images_a_round(x.spec(), links, options.round_bytes);
   // Inference has no sums of images, and a kernel for the whole batch may write over its input.
-  const bool several = context.training() && round < x.shape()[0] && !options.emulate.chainer_ops;
+  const bool several =
+      context.training() && round < x.shape()[0] && !context.emulation().chainer_ops;
   if (several) {
-    if (options.record_graph) context.recorder().add_chain(std::string(name));
+    if (context.watch().record_graph) context.recorder().add_chain(std::string(name));
     if (context.in_rounds(name)) {
       return apply_in_rounds(context, std::move(x), std::move(links), round);
     }

@@ -69,7 +69,7 @@ Trace plan_step(const std::string& model_name, CudaOptions options, EngineChoice
   SimulatedDevice device;
   BestFitPool pool(device);
   RecordingAdaptor recorder(pool);
-  Context context(recorder, {.compute = make_cuda_compute(options), .execute = false});
+  Context context(recorder, {.compute = make_cuda_compute(options), .dry_run = Emulation()});
   const ModelEntry& entry = find_model(model_name);
   const auto model = entry.make(context, entry.shape);
   const ModelShape& shape = model->shape();

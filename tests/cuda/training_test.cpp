@@ -58,12 +58,12 @@ std::vector<std::vector<float>> parameters_of(ModelRun& run) {
   return all;
 }
 
-// `ops`: of Context::set_op_times.
+// `ops`: see StepWatch::op_times.
 Trained train(const MemoryOptions& memory, const Context::Options& options,
               const ImageRunOptions& network, std::size_t batch_size, std::size_t steps,
               std::vector<OpTime>* ops = nullptr) {
   ImageRun experiment(memory, options, network);
-  experiment.context.set_op_times(ops);
+  experiment.context.watch() = {.check_finite = ops != nullptr, .op_times = ops};
   Trained trained;
   for (const Batch& batch : small_batches(network.shape, batch_size, steps)) {
     trained.losses.push_back(experiment.train_step(batch, small_params()));
@@ -175,7 +175,7 @@ class OpByOp final : public Compute {
   std::size_t seen() const noexcept { return seen_; }   // outputs that were compared
   double largest() const noexcept { return largest_; }  // of their differences
 
-  std::vector<OpTime> ops;  // for Context::set_op_times
+  std::vector<OpTime> ops;  // see StepWatch::op_times
 
  private:
   std::shared_ptr<Compute> device_;
@@ -191,7 +191,6 @@ class OpByOp final : public Compute {
 // largest.
 void expect_ops_match_the_cpu(Context::Options options, const ImageRunOptions& network,
                               std::size_t batch_size) {
-  options.check_finite = true;
   std::vector<OpOutput> outputs;
   const auto step = [&](const MemoryOptions& memory, const std::shared_ptr<OpByOp>& compute) {
     options.compute = compute;
@@ -426,8 +425,7 @@ template <typename Steps>
 Trace expect_one_trace(const Steps& steps) {
   const auto record = [&steps](const std::string& device) {
     Context::Options options = on_cuda();
-    options.record_graph = true;
-    options.execute = device == "cuda";
+    if (device == "simulated") options.dry_run.emplace();
     const auto run = steps(MemoryOptions{.device = device, .allocator = "best-fit-pool"}, options);
     const Trace recorded = run->memory.recording()->last_step();
     const Trace simulated = simulate(run->context.step_graph());
@@ -448,6 +446,7 @@ TEST(CudaTranslation, RecordedSimulatedAndDryStepsAreOne) {
       expect_one_trace([&](const MemoryOptions& memory, const Context::Options& options) {
         auto run = std::make_unique<TranslationRun>(
             memory, options, small_run(small_seq2seq(data), {.record = true}));
+        run->context.watch().record_graph = true;
         run_steps(*run, small_pair_batches(data, 2));
         return run;
       });
@@ -488,6 +487,7 @@ TEST(CudaText, RecordedSimulatedAndDryStepsAreOne) {
   expect_one_trace([](const MemoryOptions& memory, const Context::Options& options) {
     auto run =
         std::make_unique<TextRun>(memory, options, small_gpt({.record = true}), &small_sums());
+    run->context.watch().record_graph = true;
     run_steps(*run, 2);
     return run;
   });

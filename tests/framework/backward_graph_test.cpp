@@ -303,7 +303,7 @@ TEST(BackwardGraph, ASecondBackwardThroughAConsumedGraphIsRefused) {
 
 TEST(BackwardGraph, AHundredThousandNodesNeedNoStack) {
   const int kNodes = runs_all_cases() ? 100'000 : 40'000;
-  RecordedContext run({.execute = true});
+  RecordedContext run;
   const Parameter w = run.vector_parameter("w", 1, 0.5f);
   Tensor x = w.value;
   for (int k = 0; k < kNodes; ++k) x = relu(run.context, std::move(x));

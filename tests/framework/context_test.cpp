@@ -114,7 +114,8 @@ TEST(Context, UploadAndDownloadAreOpsOfTheStep) {
 }
 
 TEST(Context, CheckFiniteNamesTheLayer) {
-  RecordedContext run({.mode = Mode::kInference, .check_finite = true});
+  RecordedContext run({.mode = Mode::kInference});
+  run.context.watch().check_finite = true;
   const LayerScope scope(run.context, "act3");
   Tensor x = run.upload_vector({1, std::numeric_limits<float>::infinity()});
   try {
@@ -152,7 +153,7 @@ TEST(Context, ADryRunRequestsTheSameAndTouchesNothing) {
   SimulatedDevice device;
   BestFitPool pool(device);
   RecordingAdaptor recorder(pool);
-  Context dry(recorder, {.execute = false});
+  Context dry(recorder, {.dry_run = Emulation()});
   const auto step = [](Context& context) {
     const std::vector<float> host(64, 0.5f);
     const Parameter w = make_parameter(context, {Shape{64}}, "w", host.data());

@@ -17,7 +17,7 @@ using testing::Not;
 
 // Each op below has another reason; the command shows these lines.
 TEST(GraphText, SaysOfEachOutputHowItGotItsMemory) {
-  RecordedContext run({.execute = false, .mode = Mode::kInference});
+  RecordedContext run({.dry_run = Emulation(), .mode = Mode::kInference});
   run.context.begin_step();
   Tensor x = run.upload_vector({1, 2, 3});
   Tensor y = relu(run.context, x);                               // the program holds x
@@ -39,7 +39,7 @@ TEST(GraphText, SaysOfEachOutputHowItGotItsMemory) {
 }
 
 TEST(GraphText, TellsRetainedReadersFromLaterOnesAndShowsOnePhase) {
-  RecordedContext run({.execute = false});
+  RecordedContext run({.dry_run = Emulation()});
   const Parameter w = run.vector_parameter("w", 3, 0.5f);
   run.context.begin_step();
   Tensor x = sigmoid(run.context, w.value);
@@ -62,7 +62,7 @@ TEST(GraphText, TellsRetainedReadersFromLaterOnesAndShowsOnePhase) {
 
 // Every output has an input that it was written over, or a reason.
 TEST(GraphText, KnowsEveryOutput) {
-  RecordedContext run({.execute = false});
+  RecordedContext run({.dry_run = Emulation()});
   const Parameter w = run.vector_parameter("w", 3, 0.5f);
   run.context.begin_step();
   backward(run.context, total(run.context, sigmoid(run.context, w.value)));

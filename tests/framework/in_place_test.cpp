@@ -78,7 +78,7 @@ class Declared : public Op {
 };
 
 TEST(InPlace, OneOutputOnlyIsWrittenOverAnInput) {
-  RecordedContext run({.execute = false, .mode = Mode::kInference});
+  RecordedContext run({.dry_run = Emulation(), .mode = Mode::kInference});
   run.context.begin_step();
   Tensor x = run.upload_vector({1, 2, 3});
   const std::byte* const buffer = x.address();
@@ -92,7 +92,7 @@ TEST(InPlace, OneOutputOnlyIsWrittenOverAnInput) {
 
 TEST(InPlace, AnOutputOfAnotherSizeIsNotWrittenOverItsInput) {
   for (const std::int64_t elements : {2, 4}) {
-    RecordedContext run({.execute = false, .mode = Mode::kInference});
+    RecordedContext run({.dry_run = Emulation(), .mode = Mode::kInference});
     run.context.begin_step();
     Tensor x = run.upload_vector({1, 2, 3});
     const std::byte* const buffer = x.address();

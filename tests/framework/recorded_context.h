@@ -18,9 +18,10 @@ struct RecordedContext {
   explicit RecordedContext(Context::Options options = {})
       : context(recorder, [&options] {
           if (!options.compute) options.compute = backend().compute();
-          options.record_graph = true;
           return options;
-        }()) {}
+        }()) {
+    context.watch().record_graph = true;
+  }
 
   // A parameter of `elements` values, all `value`.
   Parameter vector_parameter(std::string name, std::int64_t elements, float value) {

@@ -100,7 +100,7 @@ TEST_F(LayersTest, BatchNormMovesItsRunningValuesInTraining) {
 TEST_F(LayersTest, OpsAreTaggedWithTheLayer) {
   const LayerScope block(context_, "block");
   const Linear linear(context_, "fc", {.in = 1, .out = 1});
-  context_.set_record_graph(true);
+  context_.watch().record_graph = true;
   context_.begin_step();
   linear(context_, upload({1, 1}, {1}));
   context_.end_step();
@@ -118,7 +118,7 @@ TEST_F(LayersTest, InferenceContextsHaveNoGradients) {
 TEST(DryLayersTest, DrawNothingAndTouchNoMemory) {
   SimulatedDevice device;
   BestFitPool pool(device);
-  Context context(pool, {.execute = false, .seed = 5});
+  Context context(pool, {.dry_run = Emulation(), .seed = 5});
   const Conv2d conv(context, "conv", {.in = 512, .out = 512, .kernel = 3});
   EXPECT_EQ(context.random().next, 0u);
   EXPECT_EQ(conv.parameters()[0].value.spec().bytes(), std::size_t{4} * 512 * 512 * 9);

@@ -45,7 +45,8 @@ Run run(const Lstm::Options& options, const std::vector<std::int32_t>& lengths, 
   CpuDevice device;
   BestFitPool pool(device);
   RecordingAdaptor recorder(pool);
-  Context context(recorder, {.record_graph = true, .seed = 381});
+  Context context(recorder, {.seed = 381});
+  context.watch().record_graph = true;
   const PackedShape shape = PackedShape::of_lengths(lengths);
   const Lstm layer(context, "lstm", options);
   std::vector<Parameter> parameters;

@@ -20,7 +20,7 @@ class GptTest : public ::testing::Test {
 
   SimulatedDevice device_;
   BestFitPool pool_{device_};
-  Context context_{pool_, {.execute = false}};
+  Context context_{pool_, {.dry_run = Emulation()}};
 };
 
 TEST_F(GptTest, HasAsManyParametersAsOpenAisNetworks) {

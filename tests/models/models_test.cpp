@@ -28,7 +28,7 @@ class ModelsTest : public ::testing::Test {
 
   SimulatedDevice device_;
   BestFitPool pool_{device_};
-  Context context_{pool_, {.execute = false, .emulate = {.convolution_workspace_bytes = 0}}};
+  Context context_{pool_, {.dry_run = {{.convolution_workspace_bytes = 0}}}};
 };
 
 // By hand: 784*256+256 + 256*128+128 + 128*10+10.
@@ -120,7 +120,7 @@ TEST_F(ModelsTest, Resnet20HalvesTheImageTwice) {
   const ModelShape shape = find_model("resnet20").shape;
   const auto model = make("resnet20", shape);
   context_.set_mode(Mode::kInference);
-  context_.set_record_graph(true);
+  context_.watch().record_graph = true;
   context_.begin_step();
   model->forward(context_, images(1, shape));
   context_.end_step();

@@ -13,8 +13,7 @@ using namespace tests;
 // A model made in a dry run.
 struct DryModel {
   DryModel(const std::string& name, const ModelShape& shape, Mode mode = Mode::kTraining)
-      : context(pool,
-                {.execute = false, .mode = mode, .emulate = {.convolution_workspace_bytes = 0}}),
+      : context(pool, {.dry_run = {{.convolution_workspace_bytes = 0}}, .mode = mode}),
         model(find_model(name).make(context, shape)) {}
 
   Prediction forward(std::int64_t images) {

@@ -18,6 +18,8 @@ using testing::HasSubstr;
 
 class RecordedSteps : public ::testing::Test {
  protected:
+  RecordedSteps() { context_.watch().record_graph = true; }
+
   Tensor integers(std::int64_t rows, std::string_view name) {
     return context_.upload({{rows}, DType::kInt32}, nullptr, name);
   }
@@ -40,7 +42,7 @@ class RecordedSteps : public ::testing::Test {
   SimulatedDevice device_;
   BestFitPool pool_{device_};
   RecordingAdaptor recorder_{pool_};
-  Context context_{recorder_, {.execute = false, .record_graph = true}};
+  Context context_{recorder_, {.dry_run = Emulation()}};
 };
 
 TEST_F(RecordedSteps, LeNet) {

@@ -17,7 +17,7 @@ class Seq2SeqTest : public ::testing::Test {
 
   SimulatedDevice device_;
   BestFitPool pool_{device_};
-  Context context_{pool_, {.execute = false}};
+  Context context_{pool_, {.dry_run = Emulation()}};
 };
 
 TEST_F(Seq2SeqTest, HasAsManyParametersAsThePaperReports) {

@@ -125,7 +125,7 @@ RowOrder row_order(const StoredWeight& weight) {
 
 void read_memory(Context& context, const Tensor& tensor, std::uint64_t offset,
                  std::span<std::byte> piece) {
-  if (!context.options().execute) return;
+  if (!context.executes()) return;
   context.compute().read(piece.data(), tensor.address() + offset, piece.size());
 }
 
@@ -177,7 +177,7 @@ TensorBytes bytes_of(Context& context, const Tensor& tensor) {
                       std::span<std::byte> piece) { read_memory(context, tensor, offset, piece); },
           .write =
               [&context, tensor](std::uint64_t offset, std::span<const std::byte> piece) {
-                if (!context.options().execute) return;
+                if (!context.executes()) return;
                 context.compute().write(tensor.address() + offset, piece.data(), piece.size());
               }};
 }

@@ -253,7 +253,7 @@ void StepProfiler::begin_step(Context& context, std::int64_t done) {
   times_ops_ = profile_.steps() < kProfiledSteps && done < kProfiledSteps;
   is_last_ = profile_.steps() + 1 == kProfiledSteps;
   times_.clear();
-  context.set_op_times(times_ops_ ? &times_ : nullptr);
+  context.watch().op_times = times_ops_ ? &times_ : nullptr;
 }
 
 std::optional<Json> StepProfiler::end_step() {

@@ -183,7 +183,7 @@ Inference inference_step(Context& context, const Model& model, const Batch& batc
   Uploaded uploaded(context, model, batch, after_upload);
   Tensor logits = model.forward(context, std::move(uploaded.images)).logits;
   Inference inference;
-  if (context.options().execute) {
+  if (context.executes()) {
     inference.logits.resize(static_cast<std::size_t>(logits.shape().elements()));
   }
   context.download(logits, inference.logits.data());

@@ -77,7 +77,7 @@ std::set<std::string> names_in(Mode mode, const ModelEntry& entry, const ModelSh
   MemoryOptions memory;
   memory.device = "simulated";
   memory.allocator = "best-fit-pool";
-  const ImageRun run(memory, {.execute = false, .mode = mode},
+  const ImageRun run(memory, {.dry_run = Emulation(), .mode = mode},
                      {.model = std::string(entry.name), .shape = shape});
   std::set<std::string> names;
   for (const StoredWeight& weight : run.network().weights()) names.insert(weight.name);

@@ -69,7 +69,7 @@ std::vector<LayerSummary> summarize(const ModelEntry& entry, const ModelShape& s
                                     std::int64_t batch_size, std::span<const std::string> frozen) {
   SimulatedDevice device;
   BestFitPool pool(device);
-  Context context(pool, {.execute = false});
+  Context context(pool, {.dry_run = Emulation()});
   const auto model = entry.make(context, shape);
   const TensorSpec images{{batch_size, shape.channels, shape.height, shape.width}};
   const Prediction prediction = model->forward(context, context.upload(images, nullptr, "images"));

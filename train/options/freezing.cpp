@@ -33,7 +33,7 @@ std::vector<Named> names_in(const std::string& model, const TranslationOptions& 
                             const GptOptions& gpt, Mode mode) {
   SimulatedDevice device;
   BestFitPool pool(device);
-  Context context(pool, {.execute = false, .mode = mode});
+  Context context(pool, {.dry_run = Emulation(), .mode = mode});
   std::unique_ptr<Network> network;
   if (model == kSeq2Seq) {
     network = std::make_unique<Seq2Seq>(context, seq2seq_shape(translation, 1, 1));

@@ -54,8 +54,7 @@ Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::in
     break;
   }
   context.random() = random;
-  const bool checked_before = context.options().check_finite;
-  context.set_check_finite(true);
+  const bool checked_before = std::exchange(context.watch().check_finite, true);
   try {
     // Never ended, so the scope abandons the step.
     const StepScope abandoned(context, kRepeated);
@@ -65,7 +64,7 @@ Divergence explain_divergence(ModelRun& run, const RandomStream& random, std::in
     facts.op = origin.op();
     facts.layer = origin.layer();
   }
-  context.set_check_finite(checked_before);
+  context.watch().check_finite = checked_before;
   return Divergence(std::move(facts));
 }
 

@@ -44,7 +44,7 @@ MemoryOptions dry_memory(bool guard) {
 }
 
 Context::Options dry_context(Context::Options options, Mode mode) {
-  options.execute = false;
+  if (!options.dry_run) options.dry_run.emplace();
   options.mode = mode;
   if (options.orders) options.orders = std::make_shared<NotedOrders>(options.orders);
   return options;
@@ -57,7 +57,7 @@ DryRunFacts DryRun::foresee(std::int64_t batch_size, Mode mode, Graph graph) {
 
 DryRunFacts DryRun::foresee(Mode mode, Graph graph) {
   Context& context = run_->context;
-  context.set_record_graph(graph == Graph::kOn);
+  context.watch().record_graph = graph == Graph::kOn;
   if (mode == Mode::kTraining) {
     run_->train_step({});
   } else {
@@ -86,7 +86,8 @@ DryRunFacts DryRun::foresee(Mode mode, Graph graph) {
 Context::Options as_chainer(Context::Options options) {
   options.in_place = false;
   options.savings = std::make_shared<ByteSavings>(ByteSavings{.early_sums = true});
-  options.emulate.chainer_ops = true;
+  if (!options.dry_run) options.dry_run.emplace();
+  options.dry_run->chainer_ops = true;
   return options;
 }
 

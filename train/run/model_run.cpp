@@ -51,7 +51,7 @@ float ModelRun::train_step(const UpdateParams& params) {
 // The probabilities lie where the loss came from, and the host has waited for that: reading them
 // asks for no memory of the device and enters no record of the step.
 void ModelRun::count_hits(const Tensor& probabilities) {
-  if (!probabilities || !context.options().execute) return;
+  if (!probabilities || !context.executes()) return;
   const std::span<const std::int32_t> labels = this->labels();
   probabilities_.resize(static_cast<std::size_t>(probabilities.shape().elements()));
   context.compute().read(probabilities_.data(), probabilities.address(),

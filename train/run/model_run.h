@@ -114,9 +114,9 @@ class ModelRun : public StepBatches {
  protected:
   ModelRun(const MemoryOptions& memory_options, const Context::Options& context_options,
            const StepShares& shares, const MemoryWatch& watch)
-      : memory(memory_options, watch, context_options.execute ? context_options.compute : nullptr),
+      : memory(memory_options, watch, !context_options.dry_run ? context_options.compute : nullptr),
         context(memory.allocator(), context_options),
-        shares_(context_options.execute ? shares : shares.in_dry_run()) {}
+        shares_(!context_options.dry_run ? shares : shares.in_dry_run()) {}
   // How many batches are current.
   std::size_t step_batches() const noexcept {
     return context.training() ? shares_.micro_batches : 1;

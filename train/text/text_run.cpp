@@ -112,7 +112,7 @@ std::vector<float> TextRun::next_word(std::span<const std::int32_t> words) {
   Tensor z = slice_rows(context, features(words, 1), std::ssize(words) - 1, 1);
   const Tensor logits = model.logits(context, std::move(z));
   std::vector<float> host;
-  if (context.options().execute) host.resize(static_cast<std::size_t>(model.shape().words));
+  if (context.executes()) host.resize(static_cast<std::size_t>(model.shape().words));
   context.download(logits, host.data());
   step.end();
   return host;

@@ -144,7 +144,7 @@ const Declaration<ShortcutProblem, ShortcutParams> kShortcut = {
 }  // namespace
 
 Tensor concat(Context& context, std::vector<Tensor> xs, ConcatParams params) {
-  if (params.relu && context.options().emulate.chainer_ops) {
+  if (params.relu && context.emulation().chainer_ops) {
     return relu(context, concat(context, std::move(xs), {}));
   }
   return apply(context, std::make_shared<Concat>(params), std::move(xs)).front();

@@ -121,7 +121,7 @@ bool panels_save_bytes(const Shape& x, const Shape& weight) {
 
 Tensor linear_cross_entropy(Context& context, LossHead head,
                             const SoftmaxCrossEntropyParams& params) {
-  if (context.options().emulate.chainer_ops) {
+  if (context.emulation().chainer_ops) {
     Tensor logits =
         linear(context, std::move(head.x), std::move(head.weight), std::move(head.bias));
     return cross_entropy(context, std::move(logits), std::move(head.labels),

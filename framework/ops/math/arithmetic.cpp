@@ -82,7 +82,7 @@ class AddScaled : public ElementwiseOp {
 
 Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams params) {
   std::vector<Tensor> inputs = operands(std::move(x), std::move(residual));
-  if (params.relu && (params.scale == 1 || context.options().emulate.chainer_ops)) {
+  if (params.relu && (params.scale == 1 || context.emulation().chainer_ops)) {
     // Applied as a chain, because both gradients are one masked grad_output; the op's own gradient
     // would write it twice.
     const std::shared_ptr<const Op> chain[] = {

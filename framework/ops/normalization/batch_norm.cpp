@@ -217,13 +217,13 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
     throw std::invalid_argument("[batch_norm] a shortcut takes a relu without a limit");
   }
   const bool frozen = context.training() && params.frozen;
-  if (params.shortcut && (frozen || context.options().emulate.chainer_ops)) {
+  if (params.shortcut && (frozen || context.emulation().chainer_ops)) {
     const bool relu = std::exchange(params.relu, false);
     Tensor y = batch_norm(context, std::move(x), std::move(gamma), std::move(beta),
                           std::move(running_mean), std::move(running_variance), params);
     return add_scaled(context, std::move(shortcut), std::move(y), {.relu = relu});
   }
-  if (params.relu && std::isinf(params.relu_limit) && context.options().emulate.chainer_ops) {
+  if (params.relu && std::isinf(params.relu_limit) && context.emulation().chainer_ops) {
     params.relu = false;
     return relu(context, batch_norm(context, std::move(x), std::move(gamma), std::move(beta),
                                     std::move(running_mean), std::move(running_variance), params));

@@ -158,7 +158,7 @@ std::shared_ptr<const Op> average_pool2d_op(Pool2dParams params) {
 }
 
 Link max_pool2d_link(const Context& context, Pool2dParams params) {
-  if (!params.relu || !context.options().emulate.chainer_ops) {
+  if (!params.relu || !context.emulation().chainer_ops) {
     return {.op = max_pool2d_op(params), .bare = max_pool2d_op(params, false)};
   }
   params.relu = false;

@@ -224,7 +224,7 @@ LstmOutput lstm(Context& context, Tensor x, std::optional<LstmState> state,
                       .layers = static_cast<std::int64_t>(layers.size()),
                       .state = state.has_value(),
                       .retained = false,
-                      .packed = context.options().emulate.chainer_ops};
+                      .packed = context.emulation().chainer_ops};
   std::vector<Tensor> inputs;
   inputs.push_back(std::move(x));
   if (state) {

@@ -327,7 +327,7 @@ TEST(LaneContext, HasAKernelForEachLane) {
 
 TEST(LaneContext, ADryRunHasNoLanes) {
   LaneContext run(2);
-  Context dry(run.pool, {.compute = run.context.options().compute, .execute = false});
+  Context dry(run.pool, {.compute = run.context.options().compute, .dry_run = Emulation()});
   for (int step = 0; step < 3; ++step) {
     dry.begin_step();
     dry.end_step();

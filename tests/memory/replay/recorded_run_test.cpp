@@ -45,7 +45,7 @@ class ReplayedRunTest : public ::testing::TestWithParam<Case> {
     const ModelShape shape = small_shape(tested.model);
     Context::Options options = seeded(tested.mode);
     options.orders = context_options(StepOptions()).orders;
-    options.execute = std::string_view(device) == "cpu";
+    if (std::string_view(device) != "cpu") options.dry_run.emplace();
     ImageRun experiment({.device = device, .allocator = tested.allocator}, options,
                         {.model = tested.model, .shape = shape});
     const std::vector<Batch> batches = small_batches(shape, kBatch, 1);
@@ -87,7 +87,7 @@ TEST(ReplayRunTest, FitsWhereTheProgramDoes) {
   const ModelShape shape = small_shape("lenet");
   const DryRunFacts facts = dry_run({.model = "lenet", .shape = shape, .batch_size = 8});
   Context::Options program = context_options(StepOptions());
-  program.execute = false;
+  program.dry_run = Emulation();
   for (const std::string& allocator : allocator_names()) {
     if (allocator == kPlannedAllocator) continue;  // the program would warm up on the pool
     const std::uint64_t needed =

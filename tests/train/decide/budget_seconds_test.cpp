@@ -88,7 +88,8 @@ TEST(ChainSeconds, AreThoseOfTheOpsThatItsCallsStandFor) {
 double seconds_of_loss(Mode mode, bool in_panels) {
   SimulatedDevice device;
   BestFitPool pool(device);
-  Context context(pool, {.execute = false, .mode = mode, .record_graph = true});
+  Context context(pool, {.dry_run = Emulation(), .mode = mode});
+  context.watch().record_graph = true;
   const Parameter weight = make_parameter(context, {{4000, 64}}, "W.weight", nullptr);
   const Parameter bias = make_parameter(context, {Shape{4000}}, "W.bias", nullptr);
   context.begin_step();
@@ -121,7 +122,8 @@ TEST(ForeseenSeconds, OfALossInPanelsAreThoseOfItsOps) {
 std::vector<double> seconds_of_attention(std::int64_t sequences) {
   SimulatedDevice device;
   BestFitPool pool(device);
-  Context context(pool, {.execute = false, .record_graph = true});
+  Context context(pool, {.dry_run = Emulation()});
+  context.watch().record_graph = true;
   context.begin_step();
   Tensor qkv = require_gradient(context, context.upload({{1024, 3 * 64}}, nullptr), "qkv");
   const Tensor y = attention(context, std::move(qkv), {.sequences = sequences, .heads = 2});

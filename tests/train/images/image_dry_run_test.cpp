@@ -53,7 +53,7 @@ struct HoldingModel : Model {
 };
 
 TEST(DryRunTest, AHeldTensorIsAWarningOnce) {
-  ImageRun run({.device = "simulated"}, {.execute = false}, {.model = "lenet", .shape = {}});
+  ImageRun run({.device = "simulated"}, {.dry_run = Emulation()}, {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
   run.train_step(batch, {});
@@ -79,7 +79,7 @@ TEST(DryRunTest, PrefetchKeepsRoomForOneBatchAndChangesNoStep) {
     EXPECT_EQ(program.foresee(batch_size, Mode::kTraining).resident_bytes,
               run(batch_size, true).resident_bytes);
   }
-  ImageRun experiment({.device = "simulated"}, {.execute = false, .prefetch = true},
+  ImageRun experiment({.device = "simulated"}, {.dry_run = Emulation(), .prefetch = true},
                       {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
@@ -135,8 +135,8 @@ TEST(TraceReplayTest, NetworkWiseReservesEveryRequest) {
 
 TEST(TraceReplayTest, APoolReservesWhatItDidInTheDryRun) {
   const Trace trace = lenet().trace;
-  ImageRun experiment({.device = "simulated", .allocator = "best-fit-pool"}, {.execute = false},
-                      {.model = "lenet", .shape = {}});
+  ImageRun experiment({.device = "simulated", .allocator = "best-fit-pool"},
+                      {.dry_run = Emulation()}, {.model = "lenet", .shape = {}});
   Batch batch;
   batch.size = 32;
   experiment.train_step(batch, {});

@@ -93,7 +93,7 @@ TEST_F(DivergenceTest, TheStepChangesNoParameterAndTheNextOneIsRight) {
   EXPECT_THROW(experiment_.train_step(spoilt, small_params()), LossNotFinite);
   explained(spoilt);
   EXPECT_EQ(parameters_sha256(experiment_), before);
-  EXPECT_FALSE(experiment_.context.options().check_finite);
+  EXPECT_FALSE(experiment_.context.watch().check_finite);
   EXPECT_EQ(experiment_.train_step(batches_[2], small_params()),
             undisturbed.train_step(batches_[2], small_params()));
   EXPECT_EQ(parameters_sha256(experiment_), parameters_sha256(undisturbed));

@@ -220,10 +220,9 @@ TEST_F(LanesTest, GiveTheBitsOfOneLaneWithTwoThreadsEach) {
 TEST_F(LanesTest, MakeTheRequestsOfOneLane) {
   const ModelShape shape = small_shape("resnet20");
   const auto trace_on = [&](std::size_t lanes) {
-    Context::Options options = on_lanes(lanes);
-    options.record_graph = true;
-    ImageRun run({.allocator = "best-fit-pool"}, options,
+    ImageRun run({.allocator = "best-fit-pool"}, on_lanes(lanes),
                  {.model = "resnet20", .shape = shape, .watch = {.record = true}});
+    run.context.watch().record_graph = true;
     for (const Batch& batch : small_batches(shape, 4, 4)) run.train_step(batch, small_params());
     EXPECT_TRUE(
         simulate(run.context.step_graph()).same_requests(run.memory.recording()->last_step()))
@@ -292,8 +291,8 @@ TEST_F(LanesTest, OpsThatAreTimedOrCheckedRunAtOnce) {
   std::vector<OpTime> times;
   std::vector<float> losses;
   for (const Batch& batch : small_batches(shape, 4, kLaneSteps)) {
-    run.context.set_op_times(losses.size() == StepLanes::kStepsBefore + 1 ? &times : nullptr);
-    run.context.set_check_finite(losses.size() == StepLanes::kStepsBefore + 2);
+    run.context.watch().op_times = losses.size() == StepLanes::kStepsBefore + 1 ? &times : nullptr;
+    run.context.watch().check_finite = losses.size() == StepLanes::kStepsBefore + 2;
     losses.push_back(run.train_step(batch, small_params()));
   }
   EXPECT_EQ(losses, expected.losses);

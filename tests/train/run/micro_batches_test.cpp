@@ -289,7 +289,7 @@ TEST_P(MicroBatchesWithinABudget, FitAndHaveTheSameBits) {
 TEST_P(MicroBatches, RecordedSimulatedAndDryStepsAreOne) {
   TrainOptions options = options_of(GetParam());
   Training training(options);
-  training.run->context.set_record_graph(true);
+  training.run->context.watch().record_graph = true;
   for (const std::int64_t step : {1, 2}) {
     training.steps(step);
     const Trace& recorded = training.run->memory.recording()->last_step();

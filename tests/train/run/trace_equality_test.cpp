@@ -92,11 +92,11 @@ class TraceEqualityTest : public ::testing::TestWithParam<TracedStep> {
   // Checks the second step, because the first one does some things only once.
   void check(const std::string& device, bool execute) {
     Context::Options options = GetParam().options();
-    options.record_graph = true;
-    options.execute = execute;
+    if (!execute) options.dry_run.emplace();
     const ModelShape shape = small_shape(GetParam().model);
     ImageRun experiment({.device = device, .allocator = "best-fit-pool"}, options,
                         {.model = GetParam().model, .shape = shape, .watch = {.record = true}});
+    experiment.context.watch().record_graph = true;
     for (const Batch& batch : small_batches(shape, 4, 2))
       experiment.train_step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
@@ -160,9 +160,9 @@ TEST_P(PaperNetworkTraceTest, RecordedSimulatedAndDryStepsAreOne) {
     Context::Options options = context_options(step);
     options.mode = mode;
     options.seed = seeded().seed;
-    options.record_graph = true;
     ImageRun experiment({.allocator = "best-fit-pool"}, options,
                         {.model = network.name, .shape = shape(), .watch = {.record = true}});
+    experiment.context.watch().record_graph = true;
     for (const Batch& batch : small_batches(shape(), 2, 2))
       experiment.train_step(batch, small_params());
     const Trace& recorded = experiment.memory.recording()->last_step();
@@ -226,10 +226,9 @@ class TranslationTraceTest : public ::testing::TestWithParam<std::tuple<bool, Mo
 TEST_P(TranslationTraceTest, RecordedAndSimulatedStepsAreOne) {
   const auto& [unroll, mode, in_place] = GetParam();
   const TranslationData data = small_text();
-  Context::Options options = seeded(mode, in_place);
-  options.record_graph = true;
-  TranslationRun experiment({.allocator = "best-fit-pool"}, options,
+  TranslationRun experiment({.allocator = "best-fit-pool"}, seeded(mode, in_place),
                             small_run(small_seq2seq(data, unroll), {.record = true}));
+  experiment.context.watch().record_graph = true;
   const auto expect_one = [&] {
     const Trace& recorded = experiment.memory.recording()->last_step();
     const Trace simulated =

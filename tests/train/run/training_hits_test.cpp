@@ -47,7 +47,7 @@ TEST(TrainingHitsTest, AreCountedOverMicroBatches) {
 
 TEST(TrainingHitsTest, AreNoneInADryRun) {
   Context::Options options = seeded();
-  options.execute = false;
+  options.dry_run = Emulation();
   ImageRun run({.device = "simulated"}, options, {.model = "mlp", .shape = small_shape("mlp")});
   run.take_empty_batch(8);
   run.train_step(small_params());

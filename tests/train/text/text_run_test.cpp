@@ -80,8 +80,8 @@ TEST_P(TextTrace, RecordedSimulatedAndDryStepsAreOne) {
   Context::Options options = context_options(step);
   options.mode = mode;
   options.seed = seeded().seed;
-  options.record_graph = true;
   TextRun run({.allocator = "best-fit-pool"}, options, small_gpt({.record = true}), &small_sums());
+  run.context.watch().record_graph = true;
   run_steps(run, 2);
   const Trace& recorded = run.memory.recording()->last_step();
   EXPECT_TRUE(recorded.same_requests(simulate(run.context.step_graph(), {.in_place = in_place})));

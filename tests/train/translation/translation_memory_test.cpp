@@ -54,8 +54,9 @@ TEST_P(TranslationMemory, LossesAndParametersAreBitEqualUnderEveryAllocatorAndPo
 
 TEST_P(TranslationMemory, TheDryRunRequestsWhatTheStepRequests) {
   for (const PairBatch& batch : small_pair_batches(data_, 3)) {
-    TranslationRun real({.allocator = "best-fit-pool"}, {.record_graph = true, .seed = 11},
+    TranslationRun real({.allocator = "best-fit-pool"}, {.seed = 11},
                         small_run(shape(), {.record = true}));
+    real.context.watch().record_graph = true;
     run_steps(real, {batch});
     const Trace recorded = real.memory.recording()->last_step();
     const Trace predicted = TranslationDryRun({}, small_run(shape())).trace({batch});

@@ -12,7 +12,7 @@ Context::Options dry_context(const DryRunOptions& options) {
   context.compute = options.compute;
   context.savings = options.savings;
   context.prefetch = options.prefetch;
-  context.emulate = options.emulate;
+  context.dry_run = options.emulate;
   if (options.emulate.chainer_ops) context = as_chainer(std::move(context));
   return dry_context(context, options.mode);
 }

@@ -100,7 +100,7 @@ std::vector<PairBatch> drawn_mini_batches(std::int64_t count, std::int64_t pairs
 }
 
 PgmoStep pgmo_seq2seq(Mode mode, std::int64_t batch_size, bool as_chainer) {
-  Context::Options context{.execute = false, .mode = mode};
+  Context::Options context{.dry_run = Emulation(), .mode = mode};
   if (as_chainer) context = skyline::as_chainer(std::move(context));
   const std::vector<PairBatch> batches = drawn_mini_batches(kPgmoMiniBatches, batch_size);
   std::vector<Trace> traces = traces_of(context, batches);

@@ -90,7 +90,7 @@ TEST(Attention, PassesNaNOn) {
 // Neither scores nor anything else of T x T elements is requested: only y and a number a row, and
 // in backward nothing, because the gradient goes over qkv.
 TEST(Attention, RequestsNoScores) {
-  RecordedContext run({.execute = false});
+  RecordedContext run({.dry_run = Emulation()});
   const Parameter qkv = make_parameter(run.context, {{512, 48}}, "qkv", nullptr);
   run.context.begin_step();
   Tensor y = attention(run.context, copy(run.context, qkv.value), {.sequences = 1, .heads = 2});

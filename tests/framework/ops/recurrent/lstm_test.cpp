@@ -99,7 +99,9 @@ TEST(Lstm, MatchesReferenceWhenParallel) {
 // Returns the requests of one training step, forward and backward.
 Trace trace_of(const LstmCase& lstm, Allocator& upstream, bool execute, StepGraph* graph) {
   RecordingAdaptor recorder(upstream);
-  Context context(recorder, {.execute = execute, .record_graph = true, .seed = lstm.seed});
+  Context context(recorder, {.dry_run = execute ? std::nullopt : std::optional(Emulation()),
+                             .seed = lstm.seed});
+  context.watch().record_graph = true;
   const std::vector<HostTensor> inputs = lstm.inputs();
   std::vector<Parameter> parameters;
   for (const HostTensor& input : inputs) {

@@ -90,11 +90,12 @@ TEST(AsChainerTest, AnLstmPacksItsWeightsInEachCall) {
   EXPECT_GT(training[0].upper, training[1].lower) << "kept for backward";
 }
 
-TEST(AsChainerTest, IsForDryRunsOnly) {
+TEST(AsChainerTest, MakesADryRun) {
   SimulatedDevice device;
   const auto allocator = make_allocator("network-wise", device);
-  EXPECT_THROW(Context(*allocator, as_chainer({})), std::invalid_argument);
-  EXPECT_NO_THROW(Context(*allocator, as_chainer({.execute = false})));
+  EXPECT_FALSE(Context(*allocator, as_chainer({})).executes());
+  const Context::Options given{.dry_run = {{.convolution_workspace_bytes = 7}}};
+  EXPECT_EQ(as_chainer(given).dry_run->convolution_workspace_bytes, 7u);
 }
 
 TEST(AsChainerTest, TheCommandSaysSo) {
