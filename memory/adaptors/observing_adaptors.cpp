@@ -8,11 +8,6 @@
 namespace skyline {
 namespace {
 
-template <typename T>
-void reserve_ahead(std::vector<T>& values, std::size_t size) {
-  if (values.capacity() < size) values.reserve(2 * size);
-}
-
 // 0 stands for a block that was not released, since tick 0 is a request.
 void end_blocks(Trace& trace, Tick ticks) noexcept {
   for (TraceBlock& block : trace.blocks) {
@@ -39,7 +34,10 @@ void reserve_one(std::vector<T>& values, std::size_t size) {
 Extent RecordingAdaptor::acquire(std::size_t bytes, const Tag& tag) {
   live_.reserve_one();
   Trace* const trace = in_part() ? &parts_.back().trace : in_step_ ? &trace_ : nullptr;
-  if (trace != nullptr) reserve_request(*trace, tag);
+  if (trace != nullptr) {
+    reserve_one(trace->blocks, trace->blocks.size());
+    trace->tags.emplace_back(tag);  // now, because copying strings can throw, too
+  }
   Extent extent;
   try {
     extent = upstream().acquire(bytes, tag);
@@ -53,7 +51,7 @@ Extent RecordingAdaptor::acquire(std::size_t bytes, const Tag& tag) {
     live.request = trace->blocks.size();
     if (in_part()) live.part = parts_.size();
     trace->blocks.push_back({in_part() ? part_ticks_++ : ticks_, 0, bytes});
-    if (!in_part()) tick();
+    if (!in_part()) ++ticks_;
   }
   extent.cookie = live_.insert(live);
   return extent;
@@ -70,7 +68,7 @@ void RecordingAdaptor::release(const Extent& extent) noexcept {
     return;
   }
   trace_.blocks[live.request].upper = ticks_;
-  tick();
+  ++ticks_;
 }
 
 void RecordingAdaptor::begin_step(ShapeKey key) {
@@ -80,8 +78,6 @@ void RecordingAdaptor::begin_step(ShapeKey key) {
   parts_.clear();
   if (interruptions_ > 0) parts_.emplace_back();
   part_ticks_ = 0;
-  curve_.clear();
-  key_ = key;
   ticks_ = 0;
   ++step_;
   in_step_ = true;
@@ -93,8 +89,6 @@ void RecordingAdaptor::end_step() {
   end_blocks(trace_, ticks_);
   std::swap(trace_, last_trace_);
   if (!parts_.empty()) std::swap(parts_, last_parts_);
-  std::swap(curve_, last_curve_);
-  last_key_ = key_;
 }
 
 void RecordingAdaptor::abandon_step() {
@@ -115,23 +109,6 @@ void RecordingAdaptor::resume() noexcept {
   upstream().resume();
   if (in_part() && interruptions_ == 1) end_blocks(parts_.back().trace, part_ticks_);
   --interruptions_;
-}
-
-// Makes room for a request and, on the curve, its release, so that nothing throws after upstream's
-// call. Copies the tag here because copying strings can throw, too.
-void RecordingAdaptor::reserve_request(Trace& trace, const Tag& tag) {
-  const std::size_t requests = trace.blocks.size() + 1;
-  reserve_ahead(trace.blocks, requests);
-  if (with_curve_ && recording()) reserve_ahead(curve_, 2 * requests);
-  trace.tags.emplace_back(tag);
-}
-
-void RecordingAdaptor::tick() noexcept {
-  if (with_curve_) {
-    const Statistics now = upstream().statistics();
-    curve_.push_back({ticks_, now.requested_bytes, now.reserved_bytes});
-  }
-  ++ticks_;
 }
 
 Extent ShadowAdaptor::acquire(std::size_t bytes, const Tag& tag) {

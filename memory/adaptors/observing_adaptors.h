@@ -11,14 +11,6 @@
 
 namespace skyline {
 
-// Upstream's bytes right after one tick's event, including resident memory.
-struct CurvePoint {
-  Tick tick = 0;
-  std::size_t requested_bytes = 0;
-  std::size_t reserved_bytes = 0;
-  bool operator==(const CurvePoint&) const = default;
-};
-
 // An interrupted part of a step: its requests, with ticks of their own. A block alive at its end
 // has the tick count as its upper bound.
 struct InterruptedPart {
@@ -32,9 +24,7 @@ struct InterruptedPart {
 // end_step() gets the tick count as its upper bound. An abandoned step is discarded.
 class RecordingAdaptor final : public Adaptor {
  public:
-  enum class Curve : bool { kOff, kOn };
-  explicit RecordingAdaptor(Allocator& upstream, Curve curve = Curve::kOff)
-      : Adaptor(upstream), with_curve_(curve == Curve::kOn) {}
+  explicit RecordingAdaptor(Allocator& upstream) : Adaptor(upstream) {}
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
@@ -46,11 +36,8 @@ class RecordingAdaptor final : public Adaptor {
 
   // The step that ended last; empty before.
   const Trace& last_step() const noexcept { return last_trace_; }
-  ShapeKey last_shape_key() const noexcept { return last_key_; }
   // The parts of the last step that had some, in their order.
   const std::vector<InterruptedPart>& last_parts() const noexcept { return last_parts_; }
-  // One point for each of its ticks; empty under Curve::kOff.
-  const std::vector<CurvePoint>& last_curve() const noexcept { return last_curve_; }
 
  private:
   static constexpr std::size_t kNotRecorded = ~std::size_t{0};
@@ -61,22 +48,16 @@ class RecordingAdaptor final : public Adaptor {
     std::size_t part = kNotRecorded;  // in which it was requested, of the step
   };
 
-  bool recording() const noexcept { return in_step_ && interruptions_ == 0; }
   bool in_part() const noexcept { return in_step_ && interruptions_ > 0; }
-  void reserve_request(Trace& trace, const Tag& tag);
-  void tick() noexcept;
 
   LiveTable<Live> live_;
   Trace trace_, last_trace_;
   std::vector<InterruptedPart> parts_, last_parts_;
   Tick part_ticks_ = 0;  // of the running part
-  std::vector<CurvePoint> curve_, last_curve_;
-  ShapeKey key_ = 0, last_key_ = 0;
   std::uint64_t step_ = 0;
   Tick ticks_ = 0;
   int interruptions_ = 0;
   bool in_step_ = false;
-  bool with_curve_;
 };
 
 // Serves each request from a second allocator, too, whose bytes nobody uses: so its statistics are

@@ -17,7 +17,7 @@ class RecordingAdaptorTest : public testing::Test {
   SimulatedDevice device_;
   BestFitPool pool_{device_};
   FailingAdaptor failing_{pool_};
-  RecordingAdaptor recording_{failing_, RecordingAdaptor::Curve::kOn};
+  RecordingAdaptor recording_{failing_};
 };
 
 TEST_F(RecordingAdaptorTest, TicksCountRequestsAndReleases) {
@@ -33,7 +33,6 @@ TEST_F(RecordingAdaptorTest, TicksCountRequestsAndReleases) {
   EXPECT_EQ(recording_.last_step().tags[0],
             (BlockTag{"conv2d", "conv1", Phase::kForward, Category::kActivation}));
   EXPECT_EQ(recording_.last_step().tags[1], BlockTag{});
-  EXPECT_EQ(recording_.last_shape_key(), 42u);
 }
 
 TEST_F(RecordingAdaptorTest, EachStepIsATraceOfItsOwn) {
@@ -162,29 +161,6 @@ TEST_F(RecordingAdaptorTest, AStepBegunAnewForgetsTheOneBefore) {
   abandoned.reset();
   recording_.end_step();
   EXPECT_EQ(recording_.last_step().blocks, (Blocks{{0, 1, 2}}));
-}
-
-TEST_F(RecordingAdaptorTest, TheCurveShowsUpstreamAtEveryTick) {
-  Block resident = recording_.allocate(1000);
-  recording_.begin_step(0);
-  Block a = recording_.allocate(100);
-  a.reset();
-  recording_.allocate(600).reset();
-  recording_.end_step();
-  EXPECT_EQ(recording_.last_curve(),
-            (std::vector<CurvePoint>{
-                {0, 1100, 1536}, {1, 1000, 1536}, {2, 1600, 2560}, {3, 1000, 2560}}));
-  for (const bool cut : {true, false, false}) {
-    recording_.begin_step(0);
-    recording_.allocate(100).reset();
-    cut ? recording_.abandon_step() : recording_.end_step();
-    EXPECT_EQ(recording_.last_curve().size(), cut ? 4u : 2u) << "one step's";
-  }
-  RecordingAdaptor without(failing_);
-  without.begin_step(0);
-  without.allocate(1).reset();
-  without.end_step();
-  EXPECT_TRUE(without.last_curve().empty());
 }
 
 }  // namespace

@@ -89,13 +89,6 @@ Chain timed_pool(Device& device) {
   return chain;
 }
 
-Chain pool_with_curve(Device& device) {
-  Chain chain;
-  auto& pool = chain.add<BestFitPool>(device);
-  chain.add<RecordingAdaptor>(pool, RecordingAdaptor::Curve::kOn);
-  return chain;
-}
-
 Chain everything_on_the_pool(Device& device) {
   Chain chain;
   auto& pool = chain.add<BestFitPool>(device);
@@ -155,7 +148,6 @@ constexpr ConformanceRow kRows[] = {
     {"StatisticsTimed", timed_pool},
     {"Limit", limited_pool},
     {"Recording", adapted_pool<RecordingAdaptor>},
-    {"RecordingWithCurve", pool_with_curve},
     {"GuardOnPool", guarded<BestFitPool>},
     {"GuardOnNetworkWise", guarded<NetworkWise>},
     {"Failing", adapted_pool<FailingAdaptor>},

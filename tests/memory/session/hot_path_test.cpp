@@ -98,7 +98,7 @@ TEST(HotPath, ReleasesMakeNoHeapAllocation) {
       expect_releases_without_heap(*make_allocator(entry.name, device), halves_before);
     }
     BestFitPool pool(device);
-    RecordingAdaptor recording(pool, RecordingAdaptor::Curve::kOn);
+    RecordingAdaptor recording(pool);
     expect_releases_without_heap(recording, halves_before);
     StatisticsAdaptor timed(pool, StatisticsAdaptor::Timing::kOn);
     expect_releases_without_heap(timed, halves_before);
