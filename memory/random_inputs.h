@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -13,20 +12,6 @@
 #include "memory/trace.h"
 
 namespace skyline {
-
-// `blocks` blocks of 0 to `largest` bytes, anywhere in `ticks` ticks (at least 1).
-inline Trace random_trace(std::uint64_t seed, std::size_t blocks, Tick ticks,
-                          std::uint64_t largest) {
-  std::mt19937_64 random(seed);
-  const auto below = [&random](std::uint64_t n) { return random() % n; };
-  Trace trace;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const auto lower = static_cast<Tick>(below(static_cast<std::uint64_t>(ticks)));
-    const auto length = static_cast<Tick>(1 + below(static_cast<std::uint64_t>(ticks - lower)));
-    trace.blocks.push_back({lower, lower + length, below(largest + 1)});
-  }
-  return trace;
-}
 
 // `blocks` blocks that live for at most half of the ticks (at least 2). Simple rules seldom pack
 // them well.
@@ -41,34 +26,6 @@ inline Trace short_lived_trace(std::uint64_t seed, std::size_t blocks, Tick tick
     const Tick lower = below(ticks);
     const Tick upper = std::min(ticks, lower + 1 + below(ticks / 2));
     trace.blocks.push_back({lower, upper, 1 + random() % largest});
-  }
-  return trace;
-}
-
-// Gives half of the blocks that live for two ticks or more a gap, which may fill the lifetime.
-inline Trace with_gaps(Trace trace, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const TraceBlock& block = trace.blocks[i];
-    const auto ticks = static_cast<std::uint64_t>(block.upper - block.lower);
-    if (ticks < 2 || random() % 2 == 0) continue;
-    const Tick lower = block.lower + static_cast<Tick>(random() % ticks);
-    const auto left = static_cast<std::uint64_t>(block.upper - lower);
-    trace.gaps.push_back({i, lower, lower + 1 + static_cast<Tick>(random() % left)});
-  }
-  return trace;
-}
-
-// Fixes a third of the blocks at offsets that a plan could have: a stack of all blocks, with some
-// room.
-inline Trace with_fixed_offsets(Trace trace, std::uint64_t seed, std::uint64_t alignment) {
-  std::mt19937_64 random(seed);
-  std::uint64_t top = 0;
-  for (const TraceBlock& block : trace.blocks) {
-    top += alignment * (random() % 3);
-    const bool fixed = random() % 3 == 0;
-    trace.fixed_offsets.push_back(fixed ? std::optional(top) : std::nullopt);
-    if (fixed) top += align_checked(block.bytes, alignment);
   }
   return trace;
 }
@@ -99,9 +56,6 @@ inline Trace training_trace(std::uint64_t seed, std::size_t layers, std::uint64_
   release(gradient);
   return trace;
 }
-
-// The first seed of tests that draw many graphs.
-inline constexpr std::uint64_t kGraphSeed = 2026;
 
 // Draws step graphs in which everything occurs that an order must heed: several outputs, inputs
 // shared or read twice, in-place pairs that compete, control edges, kept and unread values,

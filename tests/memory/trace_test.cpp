@@ -6,7 +6,7 @@
 
 #include "memory/errors.h"
 #include "memory/plan.h"
-#include "memory/random_inputs.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

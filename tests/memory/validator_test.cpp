@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "memory/random_inputs.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "memory/allocators/allocators.h"
 #include "memory/formats/csv/event_csv.h"
-#include "memory/random_inputs.h"
 #include "memory/replay/trace_events.h"
+#include "tests/memory/random_traces.h"
 #include "tests/memory/replay/replayed_events.h"
 
 namespace skyline {

@@ -10,6 +10,7 @@
 #include "tests/memory/lanes/interleavings.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

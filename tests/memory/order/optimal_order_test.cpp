@@ -11,6 +11,7 @@
 #include "memory/random_inputs.h"
 #include "tests/memory/order/exhaustive_order.h"
 #include "tests/memory/order/step_graphs.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

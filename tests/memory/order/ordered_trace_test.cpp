@@ -7,6 +7,7 @@
 #include "memory/random_inputs.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -13,6 +13,7 @@
 #include "tests/memory/order/exhaustive_placement.h"
 #include "tests/memory/order/step_graphs.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -11,6 +11,7 @@
 #include "memory/planners/packing.h"
 #include "memory/planners/skyline/block_tree.h"
 #include "memory/random_inputs.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

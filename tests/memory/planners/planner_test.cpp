@@ -11,6 +11,7 @@
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/plan_with.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -14,6 +14,7 @@
 #include "memory/planners/skyline/restarts.h"
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

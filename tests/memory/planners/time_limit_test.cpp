@@ -10,6 +10,7 @@
 #include "memory/planners/registry.h"
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

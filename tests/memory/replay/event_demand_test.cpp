@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "memory/formats/csv/event_csv.h"
-#include "memory/random_inputs.h"
 #include "memory/replay/trace_events.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/mixed_trace.h"
+#include "tests/memory/random_traces.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/report/browser.h"
 #include "train/report/explanation.h"

@@ -8,6 +8,7 @@
 #include "memory/formats/csv/trace_csv.h"
 #include "memory/random_inputs.h"
 #include "memory/validator.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

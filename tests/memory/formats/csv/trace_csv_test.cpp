@@ -8,8 +8,8 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/csv_reader.h"
-#include "memory/random_inputs.h"
 #include "tests/memory/failing_buffer.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

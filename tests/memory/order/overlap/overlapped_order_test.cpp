@@ -6,6 +6,7 @@
 #include "memory/order/order_checker.h"
 #include "memory/random_inputs.h"
 #include "tests/memory/order/step_graphs.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "memory/planners/registry.h"
-#include "memory/random_inputs.h"
 #include "memory/validator.h"
 #include "tests/memory/planners/effort.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

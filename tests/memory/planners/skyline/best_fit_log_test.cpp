@@ -17,6 +17,7 @@
 #include "memory/planners/registry.h"
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/mixed_trace.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

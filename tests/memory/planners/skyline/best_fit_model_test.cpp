@@ -13,6 +13,7 @@
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/mixed_trace.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -12,6 +12,7 @@
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/mixed_trace.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {

@@ -10,6 +10,7 @@
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/planners/exhaustive.h"
 #include "tests/memory/planners/plan_with.h"
+#include "tests/memory/random_traces.h"
 
 namespace skyline {
 namespace {
