@@ -72,6 +72,34 @@ class PairCollector {
     summary_.most_words = options.most_words;
   }
 
+  // Without a target, `source` is tab-separated.
+  void read(ByteReader source, std::optional<ByteReader> target) {
+    if (target) {
+      add_files(std::move(source), *std::move(target));
+    } else {
+      add_tab_separated(std::move(source));
+    }
+  }
+
+  ParallelText take() {
+    summary_.empty = empty_.count;
+    summary_.outside = outside_.count;
+    summary_.invalid_utf8 = invalid_utf8_.count;
+    summary_.without_tab = without_tab_.count;
+    for (const Skipped* skipped : {&empty_, &outside_, &invalid_utf8_, &without_tab_}) {
+      if (skipped->count > 0) summary_.faults.push_back(skipped->text());
+      if (skipped == &invalid_utf8_ && skipped->count > 0) summary_.faults.back() += kOtherEncoding;
+    }
+    for (std::string& fault : line_ends_) summary_.faults.push_back(std::move(fault));
+    if (summary_.kept == 0) {
+      const std::string first = summary_.faults.empty() ? "" : "; " + summary_.faults.front();
+      throw DataError(name_, "no pair of sentences is left of " + summary_.text() + first);
+    }
+    return {source_.take(), target_.take(), std::move(summary_), std::move(source_lines_),
+            std::move(target_lines_)};
+  }
+
+ private:
   void add_files(ByteReader source, ByteReader target) {
     LineReader source_lines(std::move(source)), target_lines(std::move(target));
     for (;;) {
@@ -102,25 +130,6 @@ class PairCollector {
     add_line_ends(lines);
   }
 
-  ParallelText take() {
-    summary_.empty = empty_.count;
-    summary_.outside = outside_.count;
-    summary_.invalid_utf8 = invalid_utf8_.count;
-    summary_.without_tab = without_tab_.count;
-    for (const Skipped* skipped : {&empty_, &outside_, &invalid_utf8_, &without_tab_}) {
-      if (skipped->count > 0) summary_.faults.push_back(skipped->text());
-      if (skipped == &invalid_utf8_ && skipped->count > 0) summary_.faults.back() += kOtherEncoding;
-    }
-    for (std::string& fault : line_ends_) summary_.faults.push_back(std::move(fault));
-    if (summary_.kept == 0) {
-      const std::string first = summary_.faults.empty() ? "" : "; " + summary_.faults.front();
-      throw DataError(name_, "no pair of sentences is left of " + summary_.text() + first);
-    }
-    return {source_.take(), target_.take(), std::move(summary_), std::move(source_lines_),
-            std::move(target_lines_)};
-  }
-
- private:
   void add(const Sentence& source, const Sentence& target) {
     ++summary_.lines;
     if (is_faulty(source) || is_faulty(target)) return;
@@ -293,30 +302,17 @@ std::vector<std::string> TokenizedText::sentence(std::size_t index) const {
 ParallelText read_text_files(std::span<const TextFiles> files, const ParallelTextOptions& options) {
   PairCollector collector(name_of(files), options);
   for (const TextFiles& text : files) {
-    if (text.target.empty()) {
-      collector.add_tab_separated(ByteReader::open(text.source));
-    } else {
-      collector.add_files(ByteReader::open(text.source), ByteReader::open(text.target));
-    }
+    collector.read(
+        ByteReader::open(text.source),
+        text.target.empty() ? std::nullopt : std::optional(ByteReader::open(text.target)));
   }
   return collector.take();
 }
 
-ParallelText read_parallel_text(ByteReader source, ByteReader target,
+ParallelText read_parallel_text(ByteReader source, std::optional<ByteReader> target,
                                 const ParallelTextOptions& options) {
-  PairCollector collector(source.source() + ", " + target.source(), options);
-  collector.add_files(std::move(source), std::move(target));
-  return collector.take();
-}
-
-ParallelText read_tab_separated_text(const std::filesystem::path& path,
-                                     const ParallelTextOptions& options) {
-  return read_tab_separated_text(ByteReader::open(path), options);
-}
-
-ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options) {
-  PairCollector collector(file.source(), options);
-  collector.add_tab_separated(std::move(file));
+  PairCollector collector(source.source() + (target ? ", " + target->source() : ""), options);
+  collector.read(std::move(source), std::move(target));
   return collector.take();
 }
 

@@ -170,12 +170,9 @@ struct TextFiles {
 ParallelText read_text_files(std::span<const TextFiles> files,
                              const ParallelTextOptions& options = {});
 
-// The same from open bytes, and from one tab-separated file.
-ParallelText read_parallel_text(ByteReader source, ByteReader target,
+// The same from open bytes; without a target, those of a tab-separated file.
+ParallelText read_parallel_text(ByteReader source, std::optional<ByteReader> target,
                                 const ParallelTextOptions& options = {});
-ParallelText read_tab_separated_text(const std::filesystem::path& path,
-                                     const ParallelTextOptions& options = {});
-ParallelText read_tab_separated_text(ByteReader file, const ParallelTextOptions& options = {});
 
 // Builds the TokenizedText of one language, sentence by sentence.
 class TextCollector {

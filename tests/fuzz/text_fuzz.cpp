@@ -72,7 +72,7 @@ ByteReader part(const std::uint8_t* begin, const std::uint8_t* end) {
 
 ParallelText read(const std::uint8_t* data, std::size_t size, const ParallelTextOptions& options,
                   bool tabs) {
-  if (tabs) return read_tab_separated_text(part(data, data + size), options);
+  if (tabs) return read_parallel_text(part(data, data + size), {}, options);
   const std::uint8_t* middle = data + size / 2;
   return read_parallel_text(part(data, middle), part(middle, data + size), options);
 }

@@ -175,7 +175,9 @@ ParallelText read_pairs(const std::filesystem::path& tab_separated,
                         const TranslationOptions& options) {
   const ParallelTextOptions reader{.most_words = ParallelTextOptions::kUnlimited,
                                    .keep_sentences = false};
-  if (!tab_separated.empty()) return read_tab_separated_text(tab_separated, reader);
+  if (!tab_separated.empty()) {
+    return read_parallel_text(ByteReader::open(tab_separated), {}, reader);
+  }
   std::vector<TextFiles> files;
   for (std::size_t i = 0; i < options.source.size(); ++i) {
     files.push_back({options.source[i], options.target[i]});

@@ -66,7 +66,7 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
   if (!options.val_source.empty()) {
     texts.val = read_text_files(partners(options.val_source, options.val_target), val_options);
   } else if (!options.val_data.empty()) {
-    texts.val = read_tab_separated_text(options.val_data, val_options);
+    texts.val = read_parallel_text(ByteReader::open(options.val_data), {}, val_options);
   }
   if (!options.source.empty()) {
     texts.train = read_text_files(partners(options.source, options.target), train_options);
@@ -78,7 +78,7 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
                                random_bits(seed));
     }
   } else if (std::filesystem::is_regular_file(data)) {
-    texts.train = read_tab_separated_text(data, train_options);
+    texts.train = read_parallel_text(ByteReader::open(data), {}, train_options);
   } else {
     refuse(data);
   }

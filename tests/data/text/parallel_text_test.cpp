@@ -40,7 +40,7 @@ class ParallelTextFiles : public testing::Test {
     return read_text_files({&files, 1}, options);
   }
   ParallelText read_tabs(std::string_view text, const ParallelTextOptions& options = {}) {
-    return read_tab_separated_text(write_text(folder_, "tabs", text), options);
+    return read_pair(write_text(folder_, "tabs", text), {}, options);
   }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
@@ -252,7 +252,7 @@ TEST_F(ParallelTextFiles, LimitsThatLetNothingThroughAreRefused) {
 }
 
 TEST_F(ParallelTextFiles, ThatAreMissingAreNamed) {
-  EXPECT_EQ(data_error_of([&] { read_tab_separated_text(folder_.path() / "absent"); }),
+  EXPECT_EQ(data_error_of([&] { read_pair(folder_.path() / "absent", {}); }),
             "[" + path("absent") + "] no such file");
   EXPECT_EQ(data_error_of([&] { read_pair(write_text(folder_, "s", "a"), folder_.path()); }),
             "[" + folder_.path().string() + "] not a file");
