@@ -5,15 +5,8 @@ namespace skyline {
 std::size_t dtype_bytes(DType dtype) noexcept { return dtype == DType::kUint8 ? 1 : 4; }
 
 std::string dtype_name(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "f32";
-    case DType::kInt32:
-      return "i32";
-    case DType::kUint8:
-      return "u8";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"f32", "i32", "u8"};
+  return kNames[static_cast<std::size_t>(dtype)];
 }
 
 Shape::Shape(std::initializer_list<std::int64_t> extents) {

@@ -1,64 +1,35 @@
 #include "memory/tag.h"
 
+#include <algorithm>
+#include <array>
+
 namespace skyline {
 namespace {
 
-constexpr int kPhaseCount = 4;
+// In the sequence of the enumerators.
+constexpr std::array<std::string_view, 4> kPhases = {"outside", "forward", "backward", "update"};
+constexpr std::array<std::string_view, kCategoryCount> kCategories = {
+    "input",     "activation",         "gradient",  "workspace", "temporary",
+    "parameter", "parameter gradient", "optimizer", "state",     "unknown"};
+
+template <typename Enum, std::size_t kCount>
+Enum called(const std::array<std::string_view, kCount>& names, std::string_view name, Enum other) {
+  const auto found = std::ranges::find(names, name);
+  return found == names.end() ? other : static_cast<Enum>(found - names.begin());
+}
 
 }  // namespace
 
-std::string_view phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kOutside:
-      return "outside";
-    case Phase::kForward:
-      return "forward";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kUpdate:
-      return "update";
-  }
-  return "unknown";
-}
+std::string_view phase_name(Phase phase) { return kPhases.at(static_cast<std::size_t>(phase)); }
 
 std::string_view category_name(Category category) {
-  switch (category) {
-    case Category::kInput:
-      return "input";
-    case Category::kActivation:
-      return "activation";
-    case Category::kGradient:
-      return "gradient";
-    case Category::kWorkspace:
-      return "workspace";
-    case Category::kTemporary:
-      return "temporary";
-    case Category::kParameter:
-      return "parameter";
-    case Category::kParameterGradient:
-      return "parameter gradient";
-    case Category::kOptimizer:
-      return "optimizer";
-    case Category::kState:
-      return "state";
-    case Category::kUnknown:
-      return "unknown";
-  }
-  return "unknown";
+  return kCategories.at(static_cast<std::size_t>(category));
 }
 
-Phase phase_called(std::string_view name) {
-  for (int i = 0; i < kPhaseCount; ++i) {
-    if (phase_name(static_cast<Phase>(i)) == name) return static_cast<Phase>(i);
-  }
-  return Phase::kOutside;
-}
+Phase phase_called(std::string_view name) { return called(kPhases, name, Phase::kOutside); }
 
 Category category_called(std::string_view name) {
-  for (int i = 0; i < kCategoryCount; ++i) {
-    if (category_name(static_cast<Category>(i)) == name) return static_cast<Category>(i);
-  }
-  return Category::kUnknown;
+  return called(kCategories, name, Category::kUnknown);
 }
 
 std::string tag_name(const Tag& tag) {

@@ -29,19 +29,10 @@ std::string sentence(const OutOfMemoryFacts& facts) {
 }  // namespace
 
 std::string_view shortage_name(Shortage shortage) {
-  switch (shortage) {
-    case Shortage::kDevice:
-      return "the device is full";
-    case Shortage::kFragmentation:
-      return "free memory is fragmented";
-    case Shortage::kSegment:
-      return "too little is free for a whole segment";
-    case Shortage::kLimit:
-      return "the limit is reached";
-    case Shortage::kInjected:
-      return "failure injected by a test";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"the device is full", "free memory is fragmented",
+                                         "too little is free for a whole segment",
+                                         "the limit is reached", "failure injected by a test"};
+  return kNames[static_cast<std::size_t>(shortage)];
 }
 
 OutOfMemory::OutOfMemory(OutOfMemoryFacts facts)

@@ -33,22 +33,10 @@ std::string hex(std::uint32_t number) {
 }
 
 std::string type_name(std::uint32_t type) {
-  switch (type) {
-    case kUnsignedByte:
-      return "unsigned bytes";
-    case 0x09:
-      return "signed bytes";
-    case 0x0B:
-      return "16-bit integers";
-    case 0x0C:
-      return "32-bit integers";
-    case 0x0D:
-      return "floats";
-    case 0x0E:
-      return "doubles";
-    default:
-      return "";
-  }
+  constexpr const char* kNames[] = {"unsigned bytes",  "signed bytes", "",       "16-bit integers",
+                                    "32-bit integers", "floats",       "doubles"};
+  const std::uint32_t number = type - kUnsignedByte;
+  return number < std::size(kNames) ? kNames[number] : "";
 }
 
 std::string describe_magic(std::uint32_t magic) {

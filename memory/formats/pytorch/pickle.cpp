@@ -217,31 +217,18 @@ std::optional<PickleDocument::Value> PickleDocument::find(Value dict, std::strin
 }
 
 std::string_view pickle_kind_name(PickleDocument::Kind kind) {
-  switch (kind) {
-    case PickleDocument::Kind::kNone:
-      return "None";
-    case PickleDocument::Kind::kBoolean:
-      return "boolean";
-    case PickleDocument::Kind::kInteger:
-      return "integer";
-    case PickleDocument::Kind::kUnsigned:
-      return "integer above 2^63 - 1";
-    case PickleDocument::Kind::kLongInteger:
-      return "integer beyond 64 bits";
-    case PickleDocument::Kind::kFloat:
-      return "float";
-    case PickleDocument::Kind::kString:
-      return "string";
-    case PickleDocument::Kind::kBytes:
-      return "bytes";
-    case PickleDocument::Kind::kList:
-      return "list";
-    case PickleDocument::Kind::kTuple:
-      return "tuple";
-    case PickleDocument::Kind::kDict:
-      return "dict";
-  }
-  return "unknown";
+  constexpr std::string_view kKindNames[] = {"None",
+                                             "boolean",
+                                             "integer",
+                                             "integer above 2^63 - 1",
+                                             "integer beyond 64 bits",
+                                             "float",
+                                             "string",
+                                             "bytes",
+                                             "list",
+                                             "tuple",
+                                             "dict"};
+  return kKindNames[static_cast<std::size_t>(kind)];
 }
 
 void PickleMachine::run() {
