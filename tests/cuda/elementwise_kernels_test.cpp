@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -19,40 +20,28 @@ constexpr double kOneRounding = 1.2e-7, kSomeRoundings = 5e-7;
 // None, one, less than a vector of 16 bytes, a vector, and several blocks with a rest.
 constexpr std::int64_t kCounts[] = {0, 1, 3, 4, 2051};
 
-using Factory = CpuMaker<std::int64_t>*;
-using CudaFactory = CudaMaker<std::int64_t>*;
-
-void expect_same_unary(const std::string& what, Factory cpu, CudaFactory cuda) {
-  for (const std::int64_t count : kCounts) {
-    expect_same(what, {.cpu = [=] { return cpu(count); },
-                       .cuda = [=](CudaCompute& compute) { return cuda(compute, count); },
-                       .inputs = {random_operand(count, 1, -3, 3)},
-                       .outputs = {{{count}}},
-                       .in_place = {{0, 0}},
-                       .tolerance = kOneRounding});
-  }
-}
-
-void expect_same_binary(const std::string& what, Factory cpu, CudaFactory cuda) {
-  for (const std::int64_t count : kCounts) {
-    expect_same(what, {.cpu = [=] { return cpu(count); },
-                       .cuda = [=](CudaCompute& compute) { return cuda(compute, count); },
-                       .inputs = {random_operand(count, 1), random_operand(count, 2)},
-                       .outputs = {{{count}}},
-                       .in_place = {{0, 0}, {1, 0}},
-                       .tolerance = kOneRounding});
-  }
-}
-
 TEST(ElementwiseKernels, ActivationsAreThoseOfTheCpu) {
-  expect_same_unary("relu", make_relu_cpu, make_relu_cuda);
-  expect_same_unary("sigmoid", make_sigmoid_cpu, make_sigmoid_cuda);
-  expect_same_unary("tanh", make_tanh_cpu, make_tanh_cuda);
-  expect_same_unary("gelu", make_gelu_cpu, make_gelu_cuda);
-  expect_same_binary("relu_grad", make_relu_grad_cpu, make_relu_grad_cuda);
-  expect_same_binary("sigmoid_grad", make_sigmoid_grad_cpu, make_sigmoid_grad_cuda);
-  expect_same_binary("tanh_grad", make_tanh_grad_cpu, make_tanh_grad_cuda);
-  expect_same_binary("gelu_grad", make_gelu_grad_cpu, make_gelu_grad_cuda);
+  using enum ActivationKind;
+  for (const ActivationKind kind : {kRelu, kSigmoid, kTanh, kGelu}) {
+    for (const std::int64_t count : kCounts) {
+      for (const bool gradient : {false, true}) {
+        const ActivationProblem problem{kind, gradient, count};
+        KernelPair pair{
+            .cpu = [=] { return make_activation_cpu(problem); },
+            .cuda = [=](CudaCompute& compute) { return make_activation_cuda(compute, problem); },
+            .inputs = {random_operand(count, 1, -3, 3)},
+            .outputs = {{{count}}},
+            .in_place = {{0, 0}},
+            .tolerance = kOneRounding};
+        if (gradient) {
+          pair.inputs = {random_operand(count, 1), random_operand(count, 2)};
+          pair.in_place.push_back({1, 0});
+        }
+        expect_same(fmt::format("activation {}, gradient {}", static_cast<int>(kind), gradient),
+                    pair);
+      }
+    }
+  }
 }
 
 #ifndef __clang__  // which checks no alignment where a structure is copied
@@ -63,7 +52,7 @@ TEST(ElementwiseKernelsDeathTest, StopAtAddressesThatAreNotAligned) {
     CudaCompute compute({});
     const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(values + first)};
     std::byte* outputs[] = {reinterpret_cast<std::byte*>(values + first)};
-    make_relu_cuda(compute, 4)->run({inputs, outputs});
+    make_activation_cuda(compute, {.elements = 4})->run({inputs, outputs});
     compute.wait();
   };
   run(4);

@@ -234,9 +234,10 @@ TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
                                                     return make_sum_cuda(compute, x.elements(), 2);
                                                   },
                                                   {first, second});
+        const ActivationProblem relu_grad{ActivationKind::kRelu, true, x.elements()};
         const Bytes passed = elementwise(
-            [=] { return make_relu_grad_cpu(x.elements()); },
-            [=](CudaCompute& compute) { return make_relu_grad_cuda(compute, x.elements()); },
+            [=] { return make_activation_cpu(relu_grad); },
+            [=](CudaCompute& compute) { return make_activation_cuda(compute, relu_grad); },
             {whole, y});
         EXPECT_EQ(gradients[3], passed);
         const auto parts =

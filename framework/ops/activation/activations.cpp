@@ -12,73 +12,47 @@
 namespace skyline {
 namespace {
 
-// A function of each element. Gradient kernels read grad_output and `retained`: the value, where it
-// determines the derivative. Ops refer to it, so it lives as long as the program.
-struct Activation {
-  std::string_view name;
-  std::string_view grad_name;
-  KernelMakers<std::int64_t> forward;
-  KernelMakers<std::int64_t> backward;
-  GradientSource retained = {GradientSource::Kind::kOutput, 0};
-};
-
-class ActivationGrad : public ElementwiseOp {
- public:
-  explicit ActivationGrad(const Activation& activation)
-      : ElementwiseOp(2, Category::kGradient), activation_(activation) {}
-  std::string_view name() const override { return activation_.grad_name; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
-    return activation_.backward.make(compute, inputs[0].shape.elements());
-  }
-
- private:
-  const Activation& activation_;
-};
+constexpr KernelMakers<ActivationProblem> kActivationKernels = {make_activation_cpu,
+                                                                make_activation_cuda};
 
 class ActivationOp : public ElementwiseOp {
  public:
-  explicit ActivationOp(const Activation& activation)
-      : ElementwiseOp(1, Category::kActivation), activation_(activation) {}
-  std::string_view name() const override { return activation_.name; }
+  explicit ActivationOp(ActivationKind kind)
+      : ElementwiseOp(1, Category::kActivation), kind_(kind) {}
+  std::string_view name() const override {
+    constexpr std::string_view kNames[] = {"relu", "sigmoid", "tanh", "gelu"};
+    return kNames[static_cast<std::size_t>(kind_)];
+  }
   std::unique_ptr<Kernel> kernel(Compute& compute,
                                  std::span<const TensorSpec> inputs) const override {
-    return activation_.forward.make(compute, inputs[0].shape.elements());
+    return kActivationKernels.make(compute, {kind_, false, inputs[0].shape.elements()});
   }
   std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
     return {Recomputation::from_inputs(1)};
   }
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
+  // Retains y where it determines the derivative.
+  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
                                      const std::vector<bool>&) const override {
-    return {{.op = std::make_shared<ActivationGrad>(activation_),
-             .sources = {GradientSource::grad_output(0), activation_.retained},
-             .gradient_of = {0}}};
+    const bool retains_x = kind_ == ActivationKind::kGelu;
+    const TensorSpec& x = inputs[0];
+    return {
+        {.op = gradient_op(ActivationProblem{kind_, true, x.shape.elements()},
+                           {.name = fmt::format("{}_grad", name()),
+                            .operands = {{"grad_output", x}, {retains_x ? "x" : "y", x}},
+                            .outputs = {x},
+                            .kernels = kActivationKernels,
+                            .in_place = {{.input = 0, .output = 0}, {.input = 1, .output = 0}}}),
+         .sources = {GradientSource::grad_output(0),
+                     retains_x ? GradientSource::input(0) : GradientSource::output(0)},
+         .gradient_of = {0}}};
   }
 
  private:
-  const Activation& activation_;
+  ActivationKind kind_;
 };
 
-constexpr Activation kRelu = {.name = "relu",
-                              .grad_name = "relu_grad",
-                              .forward = {make_relu_cpu, make_relu_cuda},
-                              .backward = {make_relu_grad_cpu, make_relu_grad_cuda}};
-constexpr Activation kSigmoid = {.name = "sigmoid",
-                                 .grad_name = "sigmoid_grad",
-                                 .forward = {make_sigmoid_cpu, make_sigmoid_cuda},
-                                 .backward = {make_sigmoid_grad_cpu, make_sigmoid_grad_cuda}};
-constexpr Activation kTanh = {.name = "tanh",
-                              .grad_name = "tanh_grad",
-                              .forward = {make_tanh_cpu, make_tanh_cuda},
-                              .backward = {make_tanh_grad_cpu, make_tanh_grad_cuda}};
-constexpr Activation kGelu = {.name = "gelu",
-                              .grad_name = "gelu_grad",
-                              .forward = {make_gelu_cpu, make_gelu_cuda},
-                              .backward = {make_gelu_grad_cpu, make_gelu_grad_cuda},
-                              .retained = {GradientSource::Kind::kInput, 0}};
-
-Tensor apply_activation(Context& context, const Activation& activation, Tensor x) {
-  return apply(context, std::make_shared<ActivationOp>(activation), operands(std::move(x))).front();
+Tensor apply_activation(Context& context, ActivationKind kind, Tensor x) {
+  return apply(context, std::make_shared<ActivationOp>(kind), operands(std::move(x))).front();
 }
 
 // Forward and backward are the same op: a multiplication by the mask.
@@ -119,17 +93,25 @@ class Dropout : public ElementwiseOp {
 
 }  // namespace
 
-Tensor relu(Context& context, Tensor x) { return apply_activation(context, kRelu, std::move(x)); }
-
-std::shared_ptr<const Op> relu_op() { return std::make_shared<ActivationOp>(kRelu); }
-
-Tensor sigmoid(Context& context, Tensor x) {
-  return apply_activation(context, kSigmoid, std::move(x));
+Tensor relu(Context& context, Tensor x) {
+  return apply_activation(context, ActivationKind::kRelu, std::move(x));
 }
 
-Tensor tanh(Context& context, Tensor x) { return apply_activation(context, kTanh, std::move(x)); }
+std::shared_ptr<const Op> relu_op() {
+  return std::make_shared<ActivationOp>(ActivationKind::kRelu);
+}
 
-Tensor gelu(Context& context, Tensor x) { return apply_activation(context, kGelu, std::move(x)); }
+Tensor sigmoid(Context& context, Tensor x) {
+  return apply_activation(context, ActivationKind::kSigmoid, std::move(x));
+}
+
+Tensor tanh(Context& context, Tensor x) {
+  return apply_activation(context, ActivationKind::kTanh, std::move(x));
+}
+
+Tensor gelu(Context& context, Tensor x) {
+  return apply_activation(context, ActivationKind::kGelu, std::move(x));
+}
 
 Tensor dropout(Context& context, Tensor x, float rate) {
   if (!(rate >= 0 && rate < 1)) {

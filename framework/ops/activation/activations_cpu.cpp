@@ -49,36 +49,13 @@ void run_block(const DropoutMask& mask, const float* input, float* output, std::
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_relu_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<1>(elements, kSerialArithmetic, ReluFunction{});
-}
-
-std::unique_ptr<Kernel> make_relu_grad_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<2>(elements, kSerialArithmetic, ReluGradFunction{});
-}
-
-std::unique_ptr<Kernel> make_sigmoid_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<1>(elements, kSerialTranscendental, SigmoidFunction{});
-}
-
-std::unique_ptr<Kernel> make_sigmoid_grad_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<2>(elements, kSerialArithmetic, SigmoidGradFunction{});
-}
-
-std::unique_ptr<Kernel> make_tanh_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<1>(elements, kSerialTranscendental, TanhFunction{});
-}
-
-std::unique_ptr<Kernel> make_tanh_grad_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<2>(elements, kSerialArithmetic, TanhGradFunction{});
-}
-
-std::unique_ptr<Kernel> make_gelu_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<1>(elements, kSerialTranscendental, GeluFunction{});
-}
-
-std::unique_ptr<Kernel> make_gelu_grad_cpu(const std::int64_t& elements) {
-  return make_elementwise_cpu<2>(elements, kSerialTranscendental, GeluGradFunction{});
+std::unique_ptr<Kernel> make_activation_cpu(const ActivationProblem& problem) {
+  using enum ActivationKind;
+  const bool exponential = problem.gradient ? problem.kind == kGelu : problem.kind != kRelu;
+  return with_function(problem, [&](auto function) {
+    return make_elementwise_cpu(problem.elements,
+                                exponential ? kSerialTranscendental : kSerialArithmetic, function);
+  });
 }
 
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask) {

@@ -40,36 +40,11 @@ struct DropoutBody {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_relu_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<1>(compute, elements, ReluFunction{});
-}
-
-std::unique_ptr<Kernel> make_relu_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<2>(compute, elements, ReluGradFunction{});
-}
-
-std::unique_ptr<Kernel> make_sigmoid_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<1>(compute, elements, SigmoidFunction{});
-}
-
-std::unique_ptr<Kernel> make_sigmoid_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<2>(compute, elements, SigmoidGradFunction{});
-}
-
-std::unique_ptr<Kernel> make_tanh_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<1>(compute, elements, TanhFunction{});
-}
-
-std::unique_ptr<Kernel> make_tanh_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<2>(compute, elements, TanhGradFunction{});
-}
-
-std::unique_ptr<Kernel> make_gelu_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<1>(compute, elements, GeluFunction{});
-}
-
-std::unique_ptr<Kernel> make_gelu_grad_cuda(CudaCompute& compute, const std::int64_t& elements) {
-  return make_elementwise_cuda<2>(compute, elements, GeluGradFunction{});
+std::unique_ptr<Kernel> make_activation_cuda(CudaCompute& compute,
+                                             const ActivationProblem& problem) {
+  return with_function(problem, [&](auto function) {
+    return make_elementwise_cuda(compute, problem.elements, function);
+  });
 }
 
 std::unique_ptr<Kernel> make_dropout_cuda(CudaCompute& compute, std::int64_t elements,

@@ -109,23 +109,33 @@ struct GeluGradFunction {
   }
 };
 
-// Kernels for so many elements. Those of gradients have the inputs grad_output and y, gelu's x.
-CpuMaker<std::int64_t> make_relu_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_relu_cuda;
-CpuMaker<std::int64_t> make_relu_grad_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_relu_grad_cuda;
-CpuMaker<std::int64_t> make_sigmoid_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_sigmoid_cuda;
-CpuMaker<std::int64_t> make_sigmoid_grad_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_sigmoid_grad_cuda;
-CpuMaker<std::int64_t> make_tanh_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_tanh_cuda;
-CpuMaker<std::int64_t> make_tanh_grad_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_tanh_grad_cuda;
-CpuMaker<std::int64_t> make_gelu_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_gelu_cuda;
-CpuMaker<std::int64_t> make_gelu_grad_cpu;
-CUDA_ONLY CudaMaker<std::int64_t> make_gelu_grad_cuda;
+enum class ActivationKind : std::uint8_t { kRelu, kSigmoid, kTanh, kGelu };
+
+// A function of so many elements or, with inputs grad_output and y (gelu: x), its gradient.
+struct ActivationProblem {
+  ActivationKind kind = ActivationKind::kRelu;
+  bool gradient = false;
+  std::int64_t elements = 0;
+};
+
+// Returns call(function) for the problem's function.
+template <typename Call>
+std::unique_ptr<Kernel> with_function(const ActivationProblem& problem, const Call& call) {
+  switch (problem.kind) {
+    case ActivationKind::kRelu:
+      return problem.gradient ? call(ReluGradFunction{}) : call(ReluFunction{});
+    case ActivationKind::kSigmoid:
+      return problem.gradient ? call(SigmoidGradFunction{}) : call(SigmoidFunction{});
+    case ActivationKind::kTanh:
+      return problem.gradient ? call(TanhGradFunction{}) : call(TanhFunction{});
+    case ActivationKind::kGelu:
+      return problem.gradient ? call(GeluGradFunction{}) : call(GeluFunction{});
+  }
+  return nullptr;
+}
+
+CpuMaker<ActivationProblem> make_activation_cpu;
+CUDA_ONLY CudaMaker<ActivationProblem> make_activation_cuda;
 
 // Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word i /
 // kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So each lane of a vector unit, or

@@ -51,10 +51,9 @@ void write_sum(int inputs, const KernelArguments& arguments, std::int64_t begin,
 
 std::unique_ptr<Kernel> make_add_scaled_cpu(std::int64_t elements, AddScaledParams params) {
   if (params.relu) {
-    return make_elementwise_cpu<2>(elements, kSerialArithmetic,
-                                   AddScaledReluFunction{params.scale});
+    return make_elementwise_cpu(elements, kSerialArithmetic, AddScaledReluFunction{params.scale});
   }
-  return make_elementwise_cpu<2>(elements, kSerialArithmetic, AddScaledFunction{params.scale});
+  return make_elementwise_cpu(elements, kSerialArithmetic, AddScaledFunction{params.scale});
 }
 
 std::unique_ptr<Kernel> make_add_scaled_grad_cpu(const AddScaledGradients& gradients) {

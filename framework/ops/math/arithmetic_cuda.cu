@@ -56,9 +56,9 @@ struct AddScaledGradBody {
 std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
                                              AddScaledParams params) {
   if (params.relu) {
-    return make_elementwise_cuda<2>(compute, elements, AddScaledReluFunction{params.scale});
+    return make_elementwise_cuda(compute, elements, AddScaledReluFunction{params.scale});
   }
-  return make_elementwise_cuda<2>(compute, elements, AddScaledFunction{params.scale});
+  return make_elementwise_cuda(compute, elements, AddScaledFunction{params.scale});
 }
 
 std::unique_ptr<Kernel> make_add_scaled_grad_cuda(CudaCompute& compute,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "framework/kernel.h"
 #include "framework/lanes/wide_op.h"
@@ -50,15 +51,14 @@ void for_each_index(std::int64_t count, bool parallel, const Body& body) {
 
 // output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
 // Below `serial_below` elements, one thread computes all.
-template <int kInputs, typename Function>
+template <typename Function>
 std::unique_ptr<Kernel> make_elementwise_cpu(std::int64_t elements, std::int64_t serial_below,
                                              Function function) {
-  static_assert(kInputs == 1 || kInputs == 2);
   return make_kernel([=](const KernelArguments& arguments) {
     const float* first = arguments.input<float>(0);
     float* output = arguments.output<float>(0);
     for_each_range(elements, elements >= serial_below, kVectors, [&](auto begin, auto end) {
-      if constexpr (kInputs == 1) {
+      if constexpr (std::is_invocable_v<Function, float>) {
         std::transform(first + begin, first + end, output + begin, function);
       } else {
         std::transform(first + begin, first + end, arguments.input<float>(1) + begin,

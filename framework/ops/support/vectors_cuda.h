@@ -152,10 +152,10 @@ struct ElementwiseBody {
 };
 
 // output[i] = function(input0[i]) or function(input0[i], input1[i]); the output may be an input.
-template <int kInputs, typename Function>
+template <typename Function>
 std::unique_ptr<Kernel> make_elementwise_cuda(CudaCompute& compute, std::int64_t elements,
                                               Function function) {
-  static_assert(kInputs == 1 || kInputs == 2);
+  constexpr int kInputs = std::is_invocable_v<Function, float> ? 1 : 2;
   return make_kernel([=, &compute](const KernelArguments& arguments) {
     for_each_vector(
         compute, elements,

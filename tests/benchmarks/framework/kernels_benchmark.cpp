@@ -253,8 +253,10 @@ void add_layer_of_gpt(const std::string& name, std::int64_t rows, std::int64_t c
   add_moving(name + "/layer_norm_grad", [=] { return make_layer_norm_grad_cpu(norm); },
              {x, of_channel, of_row, of_row, x}, {x, of_channel, of_channel});
   const std::int64_t wide = 4 * rows * channels;
-  add_moving(name + "/gelu", [=] { return make_gelu_cpu(wide); }, {{{wide}}}, {{{wide}}});
-  add_moving(name + "/gelu_grad", [=] { return make_gelu_grad_cpu(wide); }, {{{wide}}, {{wide}}},
+  const ActivationProblem gelu{ActivationKind::kGelu, false, wide};
+  const ActivationProblem grad{ActivationKind::kGelu, true, wide};
+  add_moving(name + "/gelu", [=] { return make_activation_cpu(gelu); }, {{{wide}}}, {{{wide}}});
+  add_moving(name + "/gelu_grad", [=] { return make_activation_cpu(grad); }, {{{wide}}, {{wide}}},
              {{{wide}}});
 }
 
