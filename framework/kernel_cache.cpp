@@ -10,7 +10,7 @@ constexpr std::size_t kMostKernels = 1024;  // of a copy
 namespace {
 
 // Extents stay bytes: every op of a step asks, and text would take longer than all else.
-std::string key_of(const Op& op, std::span<const TensorSpec> inputs, std::size_t copy) {
+std::string key_of(const Op& op, Specs inputs, std::size_t copy) {
   std::string key;
   key.reserve(160);
   const auto add = [&key](std::int64_t number) {
@@ -27,8 +27,7 @@ std::string key_of(const Op& op, std::span<const TensorSpec> inputs, std::size_t
 
 }  // namespace
 
-std::shared_ptr<Kernel> KernelCache::get(const Op& op, std::span<const TensorSpec> inputs,
-                                         std::size_t copy) {
+std::shared_ptr<Kernel> KernelCache::get(const Op& op, Specs inputs, std::size_t copy) {
   const RunnerFacts runner = compute_.runner().facts();
   if (!op.cacheable() && !runner.knows_kernels) return op.kernel(compute_, inputs);
   const std::string key = key_of(op, inputs, copy);

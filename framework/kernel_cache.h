@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -17,8 +16,7 @@ class KernelCache {
 
   // Returns the kernel for op and specs, from the cache or newly made. A kernel runs once at a
   // time; ops that run at the same time have copies.
-  std::shared_ptr<Kernel> get(const Op& op, std::span<const TensorSpec> inputs,
-                              std::size_t copy = 0);
+  std::shared_ptr<Kernel> get(const Op& op, Specs inputs, std::size_t copy = 0);
   // Makes all kernels anew, after other engines were chosen.
   void forget() { kernels_.clear(); }
 

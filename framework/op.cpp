@@ -10,7 +10,7 @@ Recomputation Recomputation::from_inputs(std::size_t count) {
   return again;
 }
 
-std::vector<Recomputation> Op::recomputations(std::span<const TensorSpec> inputs) const {
+std::vector<Recomputation> Op::recomputations(Specs inputs) const {
   if (is_view()) return {};
   std::vector<Recomputation> all(outputs(inputs).size(), Recomputation::from_inputs(inputs.size()));
   for (std::size_t j = 0; j < all.size(); ++j) {
@@ -20,10 +20,7 @@ std::vector<Recomputation> Op::recomputations(std::span<const TensorSpec> inputs
   return all;
 }
 
-std::vector<GradientCall> Op::gradient(std::span<const TensorSpec>,
-                                       const std::vector<bool>&) const {
-  return {};
-}
+std::vector<GradientCall> Op::gradient(Specs, const std::vector<bool>&) const { return {}; }
 
 std::string op_of_layer(std::string_view op, std::string_view layer) {
   std::string text(op);

@@ -16,6 +16,9 @@ namespace skyline {
 
 class Op;
 
+// The specs of an op's inputs.
+using Specs = std::span<const TensorSpec>;
+
 // A tensor that a gradient op reads: input i or output i of the forward op (that tensor is then
 // *retained* from forward to backward), or the gradient that reached output i.
 struct GradientSource {
@@ -69,7 +72,7 @@ class Op {
   virtual std::string parameters() const { return {}; }
 
   // Returns the output specs for these inputs. Throws ShapeError.
-  virtual std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const = 0;
+  virtual std::vector<OutputSpec> outputs(Specs inputs) const = 0;
 
   // Returns which output may be written over which input, in order of preference.
   virtual std::vector<InPlacePair> in_place() const { return {}; }
@@ -91,16 +94,14 @@ class Op {
 
   // Returns how to recompute outputs, so that they need not be retained, at most one way for each.
   // By default the op runs again on its inputs, which is not cheap.
-  virtual std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const;
+  virtual std::vector<Recomputation> recomputations(Specs inputs) const;
 
   // Never called for views.
-  virtual std::unique_ptr<Kernel> kernel(Compute& compute,
-                                         std::span<const TensorSpec> inputs) const = 0;
+  virtual std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const = 0;
 
   // Returns the gradient ops for the inputs whose gradient is `needed`; empty if the op is not
   // differentiable. Called during forward, so that a node retains only what these calls read.
-  virtual std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                             const std::vector<bool>& needed) const;
+  virtual std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const;
 };
 
 // "conv2d of conv1", or just the op's name if the layer is unknown.

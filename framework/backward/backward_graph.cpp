@@ -21,12 +21,11 @@ class GradientSeed : public Op {
   explicit GradientSeed(float value) : value_(value) {}
   std::string_view name() const override { return "gradient_seed"; }
   std::string parameters() const override { return fmt::format("value={}", value_); }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     return {{inputs[0], Category::kGradient}};
   }
   std::vector<InPlacePair> in_place() const override { return {{0, 0}}; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return Fill(inputs[0], value_).kernel(compute, {});
   }
 

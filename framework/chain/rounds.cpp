@@ -280,7 +280,7 @@ class RoundsOp final : public Op {
   std::string_view name() const override { return declared_.name; }
   std::string parameters() const override { return declared_.parameters; }
   bool is_convolution() const override { return is_convolution_; }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     require_inputs(declared_.name, inputs.size(), inputs_.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       require_spec(declared_.name, "input " + std::to_string(i), inputs[i], inputs_[i]);
@@ -289,18 +289,17 @@ class RoundsOp final : public Op {
     for (const TensorSpec& spec : outputs_) outputs.push_back({spec, declared_.category});
     return outputs;
   }
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
+  std::vector<Recomputation> recomputations(Specs inputs) const override {
     if (!declared_.bare) return Op::recomputations(inputs);
     Recomputation how = Recomputation::from_inputs(inputs.size());
     how.op = declared_.bare;
     how.cheap = false;
     return {std::move(how)};
   }
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs) const override {
     return std::make_unique<RoundsKernel>(ComputeOfBatch(compute, declared_.images), declared_);
   }
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
-                                     const std::vector<bool>& needed) const override {
+  std::vector<GradientCall> gradient(Specs, const std::vector<bool>& needed) const override {
     return declared_.gradient ? declared_.gradient(needed) : std::vector<GradientCall>();
   }
 

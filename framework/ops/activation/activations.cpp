@@ -23,16 +23,14 @@ class ActivationOp : public ElementwiseOp {
     constexpr std::string_view kNames[] = {"relu", "sigmoid", "tanh", "gelu"};
     return kNames[static_cast<std::size_t>(kind_)];
   }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return kActivationKernels.make(compute, {kind_, false, inputs[0].shape.elements()});
   }
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+  std::vector<Recomputation> recomputations(Specs) const override {
     return {Recomputation::from_inputs(1)};
   }
   // Retains y where it determines the derivative.
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>&) const override {
     const bool retains_x = kind_ == ActivationKind::kGelu;
     const TensorSpec& x = inputs[0];
     return {
@@ -71,15 +69,13 @@ class Dropout : public ElementwiseOp {
   }
   RunValue run_value() const override { return RunValue(mask_.stream); }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
     return compute.cuda() ? make_dropout_cuda(*compute.cuda(), elements, mask_)
                           : make_dropout_cpu(elements, mask_);
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
-                                     const std::vector<bool>&) const override {
+  std::vector<GradientCall> gradient(Specs, const std::vector<bool>&) const override {
     if (phase_ == Phase::kBackward) return {};
     return {{.op = std::make_shared<Dropout>(mask_, Phase::kBackward),
              .sources = {GradientSource::grad_output(0)},

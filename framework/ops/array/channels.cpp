@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-ConcatLayout layout_of(std::span<const TensorSpec> inputs) {
+ConcatLayout layout_of(Specs inputs) {
   ConcatLayout layout;
   for (const TensorSpec& input : inputs) layout.widths.push_back(input.shape[1]);
   const Shape& first = inputs[0].shape;
@@ -28,8 +28,7 @@ Shape with_width(const Shape& shape, std::int64_t width) {
 
 // Writes the slices of a joined gradient for the inputs that need one. Applies relu's mask in the
 // same pass: a separate relu_grad would read and write the joined gradient once more.
-std::shared_ptr<const Op> concat_grad_op(std::span<const TensorSpec> inputs, bool relu,
-                                         const std::vector<bool>& needed) {
+std::shared_ptr<const Op> concat_grad_op(Specs inputs, bool relu, const std::vector<bool>& needed) {
   std::string parameters = fmt::format("relu={} slices=", relu);
   std::int64_t width = 0;
   std::vector<TensorSpec> slices;
@@ -55,7 +54,7 @@ class Concat : public Op {
   std::string_view name() const override { return "concat"; }
   std::string parameters() const override { return fmt::format("relu={}", params_.relu); }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     if (inputs.empty()) throw ShapeError("concat", "number of inputs", "0", "at least 1");
     const Shape& first = inputs[0].shape;
     if (first.rank() != 2 && first.rank() != 4) {
@@ -71,18 +70,16 @@ class Concat : public Op {
     return {{{with_width(first, width)}, Category::kActivation}};
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     const KernelMakers<ConcatProblem> kernels(make_concat_cpu, make_concat_cuda);
     return kernels.make(compute, {layout_of(inputs), params_.relu});
   }
 
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
+  std::vector<Recomputation> recomputations(Specs inputs) const override {
     return {Recomputation::from_inputs(inputs.size())};
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override {
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const override {
     std::vector<int> gradient_of;
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (needed[i]) gradient_of.push_back(static_cast<int>(i));
@@ -103,7 +100,7 @@ struct ShortcutParams {
   int channels = 0;
 };
 
-ShortcutProblem shortcut_of(const ShortcutParams& params, std::span<const TensorSpec> inputs) {
+ShortcutProblem shortcut_of(const ShortcutParams& params, Specs inputs) {
   const auto& [stride, channels] = params;
   require_inputs("shortcut", inputs.size(), 1);
   require_float("shortcut", "x", inputs[0], 4);

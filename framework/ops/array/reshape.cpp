@@ -8,7 +8,7 @@
 
 namespace skyline {
 
-std::vector<OutputSpec> Reshape::outputs(std::span<const TensorSpec> inputs) const {
+std::vector<OutputSpec> Reshape::outputs(Specs inputs) const {
   require_inputs("reshape", inputs.size(), 1);
   if (inputs[0].shape.elements() != shape_.elements()) {
     throw ShapeError(
@@ -18,12 +18,11 @@ std::vector<OutputSpec> Reshape::outputs(std::span<const TensorSpec> inputs) con
   return {{{shape_, inputs[0].dtype}, Category::kActivation}};
 }
 
-std::unique_ptr<Kernel> Reshape::kernel(Compute&, std::span<const TensorSpec>) const {
+std::unique_ptr<Kernel> Reshape::kernel(Compute&, Specs) const {
   throw std::logic_error("[reshape] a view runs no kernel");
 }
 
-std::vector<GradientCall> Reshape::gradient(std::span<const TensorSpec> inputs,
-                                            const std::vector<bool>&) const {
+std::vector<GradientCall> Reshape::gradient(Specs inputs, const std::vector<bool>&) const {
   return {pass_gradient_on(inputs[0].shape, 0)};
 }
 

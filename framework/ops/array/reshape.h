@@ -13,13 +13,11 @@ class Reshape : public Op {
   std::string_view name() const override { return "reshape"; }
   std::string parameters() const override { return "shape=" + shape_.str(); }
   // Throws ShapeError if the numbers of elements differ.
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
+  std::vector<OutputSpec> outputs(Specs inputs) const override;
   bool is_view() const override { return true; }
   // Throws std::logic_error: a view runs no kernel.
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override;
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override;
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override;
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const override;
 
  private:
   Shape shape_;

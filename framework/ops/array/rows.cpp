@@ -42,7 +42,7 @@ class PlaceRows : public Op {
   }
   bool cacheable() const override { return false; }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     require_inputs(name_, inputs.size(), ranges_.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::string what = fmt::format("input {}", i);
@@ -52,15 +52,13 @@ class PlaceRows : public Op {
     return {{{{total_, inputs[0].shape[1]}}, category_}};
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     const std::int64_t width = inputs[0].shape[1];
     return compute.cuda() ? make_place_rows_cuda(*compute.cuda(), ranges_, total_, width)
                           : make_place_rows_cpu(ranges_, total_, width);
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override;
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const override;
 
  private:
   std::string name_;
@@ -78,7 +76,7 @@ class TakeRows : public Op {
   std::string parameters() const override { return parameters_of(ranges_); }
   bool cacheable() const override { return false; }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     require_inputs(name_, inputs.size(), 1);
     std::vector<OutputSpec> outputs;
     for (const RowRange& range : ranges_) {
@@ -87,15 +85,13 @@ class TakeRows : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     const std::int64_t width = inputs[0].shape[1];
     return compute.cuda() ? make_take_rows_cuda(*compute.cuda(), ranges_, width)
                           : make_take_rows_cpu(ranges_, width);
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>&) const override {
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>&) const override {
     GradientCall call{.op = std::make_shared<PlaceRows>(name_ + "_grad", Category::kGradient,
                                                         ranges_, inputs[0].shape[0]),
                       .gradient_of = {0}};
@@ -111,8 +107,7 @@ class TakeRows : public Op {
   std::vector<RowRange> ranges_;
 };
 
-std::vector<GradientCall> PlaceRows::gradient(std::span<const TensorSpec>,
-                                              const std::vector<bool>& needed) const {
+std::vector<GradientCall> PlaceRows::gradient(Specs, const std::vector<bool>& needed) const {
   std::vector<RowRange> wanted;
   GradientCall call{.sources = {GradientSource::grad_output(0)}};
   for (std::size_t i = 0; i < needed.size(); ++i) {
@@ -134,19 +129,17 @@ class PermuteRows : public Op {
   bool cacheable() const override { return false; }
   RunValue run_value() const override { return RunValue(rows_); }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     require_inputs("permute_rows", inputs.size(), 1);
     return {{inputs[0], category_}};
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     const KernelMakers<std::int64_t> kernels(make_permute_rows_cpu, make_permute_rows_cuda);
     return kernels.make(compute, inputs[0].shape[1]);
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec>,
-                                     const std::vector<bool>&) const override {
+  std::vector<GradientCall> gradient(Specs, const std::vector<bool>&) const override {
     std::vector<std::int32_t> inverse(rows_.size());
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       inverse[static_cast<std::size_t>(rows_[k])] = static_cast<std::int32_t>(k);

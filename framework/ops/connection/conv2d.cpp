@@ -34,7 +34,7 @@ void require_groups(int groups, const Shape& x, const Shape& weight) {
                    fmt::format("a multiple of {} groups", groups));
 }
 
-Conv2dProblem problem_of(const Conv2dParams& params, std::span<const TensorSpec> inputs) {
+Conv2dProblem problem_of(const Conv2dParams& params, Specs inputs) {
   const bool bias = inputs.size() == 3;
   require_inputs("conv2d", inputs.size(), bias ? 3 : 2);
   require_float("conv2d", "x", inputs[0], 4);

@@ -9,7 +9,7 @@ namespace skyline {
 
 namespace {
 
-LinearProblem linear_problem(const NoParams&, std::span<const TensorSpec> inputs) {
+LinearProblem linear_problem(const NoParams&, Specs inputs) {
   const bool bias = inputs.size() == 3;
   require_inputs("linear", inputs.size(), bias ? 3 : 2);
   require_float("linear", "x", inputs[0], 2);

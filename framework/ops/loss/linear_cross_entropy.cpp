@@ -20,7 +20,7 @@ struct LinearCrossEntropyParams {
 };
 
 LinearCrossEntropyProblem linear_cross_entropy_problem(const LinearCrossEntropyParams& params,
-                                                       std::span<const TensorSpec> inputs) {
+                                                       Specs inputs) {
   const std::size_t operands = params.bias ? 3 : 2;
   const Shape y = linear_op()->outputs(inputs.first(operands)).front().spec.shape;
   std::vector<TensorSpec> of_loss = {{y}};

@@ -56,7 +56,7 @@ const Declaration<CrossEntropyProblem, SoftmaxCrossEntropyParams> kSoftmaxCrossE
     .gradient = gradients_of,
     .in_place = {{.input = 0, .output = 1}}};
 
-LogitsProblem logits_of(const char* op, const char* what, std::span<const TensorSpec> inputs) {
+LogitsProblem logits_of(const char* op, const char* what, Specs inputs) {
   require_inputs(op, inputs.size(), 1);
   require_float(op, what, inputs[0], 2);
   return {inputs[0].shape[0], inputs[0].shape[1]};
@@ -64,10 +64,8 @@ LogitsProblem logits_of(const char* op, const char* what, std::span<const Tensor
 
 const Declaration<LogitsProblem> kLogSoftmax = {
     .name = "log_softmax",
-    .problem =
-        [](const NoParams&, std::span<const TensorSpec> inputs) {
-          return logits_of("log_softmax", "logits", inputs);
-        },
+    .problem = [](const NoParams&,
+                  Specs inputs) { return logits_of("log_softmax", "logits", inputs); },
     .outputs =
         [](const LogitsProblem& problem) {
           return activations({{{problem.rows, problem.columns}}});
@@ -78,8 +76,7 @@ const Declaration<LogitsProblem> kLogSoftmax = {
 
 const Declaration<LogitsProblem> kArgmax = {
     .name = "argmax",
-    .problem = [](const NoParams&,
-                  std::span<const TensorSpec> inputs) { return logits_of("argmax", "x", inputs); },
+    .problem = [](const NoParams&, Specs inputs) { return logits_of("argmax", "x", inputs); },
     .outputs =
         [](const LogitsProblem& problem) {
           return activations({{Shape{problem.rows}, DType::kInt32}});
@@ -97,8 +94,7 @@ LabelError::LabelError(std::int64_t row, std::int32_t label, std::int64_t classe
       label_(label),
       classes_(classes) {}
 
-CrossEntropyProblem cross_entropy_problem(const SoftmaxCrossEntropyParams& params,
-                                          std::span<const TensorSpec> inputs) {
+CrossEntropyProblem cross_entropy_problem(const SoftmaxCrossEntropyParams& params, Specs inputs) {
   if (!(params.divisor >= 0)) {
     throw std::invalid_argument(fmt::format(
         "[softmax_cross_entropy] divisor, got {}, expected at least 0", params.divisor));

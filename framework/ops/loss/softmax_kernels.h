@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "framework/host_device.h"
@@ -22,8 +21,7 @@ struct CrossEntropyProblem {
 
 // Returns the problem of inputs logits, labels and, if given, weights. Throws ShapeError and
 // std::invalid_argument.
-CrossEntropyProblem cross_entropy_problem(const SoftmaxCrossEntropyParams& params,
-                                          std::span<const TensorSpec> inputs);
+CrossEntropyProblem cross_entropy_problem(const SoftmaxCrossEntropyParams& params, Specs inputs);
 
 // A row's target: `of_each` times its weight for each class, and `of_label` more for the label;
 // `total` is the sum of it all.

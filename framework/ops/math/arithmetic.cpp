@@ -42,19 +42,17 @@ class AddScaled : public ElementwiseOp {
     return fmt::format("scale={} relu={}", params_.scale, params_.relu);
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     const std::int64_t elements = inputs[0].shape.elements();
     return compute.cuda() ? make_add_scaled_cuda(*compute.cuda(), elements, params_)
                           : make_add_scaled_cpu(elements, params_);
   }
 
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec>) const override {
+  std::vector<Recomputation> recomputations(Specs) const override {
     return {Recomputation::from_inputs(2)};
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override {
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const override {
     std::vector<GradientCall> calls;
     AddScaledGradients computed{.elements = inputs[0].shape.elements(), .params = params_};
     std::vector<int> gradient_of;
@@ -92,7 +90,7 @@ Tensor add_scaled(Context& context, Tensor x, Tensor residual, AddScaledParams p
   return apply(context, std::make_shared<AddScaled>(params), std::move(inputs)).front();
 }
 
-std::unique_ptr<Kernel> Sum::kernel(Compute& compute, std::span<const TensorSpec> inputs) const {
+std::unique_ptr<Kernel> Sum::kernel(Compute& compute, Specs inputs) const {
   const std::int64_t elements = inputs[0].shape.elements();
   return compute.cuda() ? make_sum_cuda(*compute.cuda(), elements, inputs_)
                         : make_sum_cpu(elements, inputs_);
@@ -109,12 +107,12 @@ std::string Fill::parameters() const {
   return fmt::format("spec={} value={}", spec_.str(), value_);
 }
 
-std::vector<OutputSpec> Fill::outputs(std::span<const TensorSpec> inputs) const {
+std::vector<OutputSpec> Fill::outputs(Specs inputs) const {
   require_inputs("fill", inputs.size(), 0);
   return {{spec_, category_}};
 }
 
-std::unique_ptr<Kernel> Fill::kernel(Compute& compute, std::span<const TensorSpec>) const {
+std::unique_ptr<Kernel> Fill::kernel(Compute& compute, Specs) const {
   const std::int64_t elements = spec_.shape.elements();
   return compute.cuda() ? make_fill_cuda(*compute.cuda(), elements, value_)
                         : make_fill_cpu(elements, value_);

@@ -37,8 +37,7 @@ class Sum : public ElementwiseOp {
   explicit Sum(int inputs) : ElementwiseOp(inputs, Category::kGradient), inputs_(inputs) {}
   static constexpr std::string_view kName = "sum";
   std::string_view name() const override { return kName; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override;
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override;
 
  private:
   int inputs_;
@@ -52,9 +51,8 @@ class Fill : public Op {
   Fill(TensorSpec spec, float value, Category category = Category::kGradient);
   std::string_view name() const override { return "fill"; }
   std::string parameters() const override;
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override;
+  std::vector<OutputSpec> outputs(Specs inputs) const override;
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override;
 
  private:
   TensorSpec spec_;

@@ -39,7 +39,7 @@ class UpdateOp final : public Op {
   }
   RunValue run_value() const override { return RunValue(rule_.function.rate); }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     const std::string where(name());
     const std::size_t unscaled = parameters_ * kInputs;
     require_inputs(where, inputs.size(), unscaled + (inputs.size() > unscaled ? 1 : 0));
@@ -72,8 +72,7 @@ class UpdateOp final : public Op {
     return pairs;
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     UpdateProblem<Function> problem{
         .ranges = {}, .function = rule_.function, .scaled = inputs.size() > parameters_ * kInputs};
     for (std::size_t p = 0; p < parameters_; ++p) {
@@ -121,7 +120,7 @@ std::shared_ptr<const Op> adam_like(std::string_view name, const AdamParams& par
 const Declaration<std::int64_t> kSumOfSquares = {
     .name = "sum_of_squares",
     .problem =
-        [](const NoParams&, std::span<const TensorSpec> inputs) {
+        [](const NoParams&, Specs inputs) {
           require_inputs("sum_of_squares", inputs.size(), 1);
           require_spec("sum_of_squares", "gradient", inputs[0], {inputs[0].shape, DType::kFloat32});
           return inputs[0].shape.elements();
@@ -136,7 +135,7 @@ class ClipFactor : public Op {
   explicit ClipFactor(float max_norm) : max_norm_(max_norm) {}
   std::string_view name() const override { return "clip_factor"; }
   std::string parameters() const override { return fmt::format("max_norm={}", max_norm_); }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     if (inputs.empty()) throw ShapeError("clip_factor", "number of sums", "0", "at least 1");
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       require_spec("clip_factor", fmt::format("sum {}", k), inputs[k], {Shape{1}});
@@ -144,8 +143,7 @@ class ClipFactor : public Op {
     return {{{Shape{1}}, Category::kOptimizer}};
   }
   std::vector<InPlacePair> in_place() const override { return {{.input = 0, .output = 0}}; }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return compute.cuda() ? make_clip_factor_cuda(*compute.cuda(), inputs.size(), max_norm_)
                           : make_clip_factor_cpu(inputs.size(), max_norm_);
   }

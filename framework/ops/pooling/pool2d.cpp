@@ -26,8 +26,7 @@ std::int64_t output_extent(const std::string& where, std::int64_t image, int win
 }
 
 // Throws ShapeError.
-Pool2dProblem problem_of(const std::string& where, const Pool2dParams& params,
-                         std::span<const TensorSpec> inputs) {
+Pool2dProblem problem_of(const std::string& where, const Pool2dParams& params, Specs inputs) {
   require_inputs(where, inputs.size(), 1);
   require_float(where, "x", inputs[0], 4);
   const Shape& x = inputs[0].shape;
@@ -106,7 +105,7 @@ const Declaration<Pool2dProblem, MaxPool2dParams> kMax = {
           return fmt::format("{} argmax={}", params_text(max.params), max.argmax);
         },
     .problem =
-        [](const MaxPool2dParams& max, std::span<const TensorSpec> inputs) {
+        [](const MaxPool2dParams& max, Specs inputs) {
           Pool2dProblem problem = problem_of(kMaxPool2d, max.params, inputs);
           problem.indices = max.argmax;
           return problem;
@@ -128,10 +127,8 @@ const Declaration<Pool2dProblem, MaxPool2dParams> kMax = {
 const Declaration<Pool2dProblem, Pool2dParams> kAverage = {
     .name = kAveragePool2d,
     .parameters = params_text,
-    .problem =
-        [](const Pool2dParams& params, std::span<const TensorSpec> inputs) {
-          return problem_of(kAveragePool2d, params, inputs);
-        },
+    .problem = [](const Pool2dParams& params,
+                  Specs inputs) { return problem_of(kAveragePool2d, params, inputs); },
     .outputs = [](const Pool2dProblem& problem) { return activations({{problem.y}}); },
     .kernels = {make_average_pool2d_cpu, make_average_pool2d_cuda},
     .gradient = [](const Pool2dProblem& problem,

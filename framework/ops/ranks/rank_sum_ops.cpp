@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-std::vector<std::size_t> sizes_of(std::span<const TensorSpec> tensors) {
+std::vector<std::size_t> sizes_of(Specs tensors) {
   std::vector<std::size_t> sizes;
   for (const TensorSpec& tensor : tensors) {
     sizes.push_back(static_cast<std::size_t>(tensor.shape.elements()));
@@ -28,7 +28,7 @@ class RankOp : public Op {
   std::string parameters() const override { return fmt::format("bucket={}", bucket_.number); }
 
  protected:
-  static std::vector<OutputSpec> same(std::span<const TensorSpec> tensors, Category category) {
+  static std::vector<OutputSpec> same(Specs tensors, Category category) {
     std::vector<OutputSpec> outputs;
     for (const TensorSpec& tensor : tensors) outputs.push_back({tensor, category});
     return outputs;
@@ -84,15 +84,14 @@ class BeginRankSum final : public RankOp {
   }
 
   // No shape is empty, so the smallest bucket of many ranks receives at least one element.
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     const std::size_t received =
         RankExchange::received_floats(work_, sizes_of(inputs), bucket_.place.ranks);
     const auto elements = static_cast<std::int64_t>(std::max<std::size_t>(received, 1));
     return {{TensorSpec{.shape = {elements}}, Category::kWorkspace}};
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return begin_kernel(compute, work_, sizes_of(inputs));
   }
 
@@ -103,12 +102,11 @@ class BeginRankSum final : public RankOp {
 class WaitRankSum final : public RankOp {
  public:
   explicit WaitRankSum(RankBucket bucket) : RankOp(kWaitRankSum, std::move(bucket)) {}
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     return same(inputs.subspan(1), Category::kGradient);
   }
   std::vector<InPlacePair> in_place() const override { return each_in_place(1); }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return wait_kernel(compute, 1, sizes_of(inputs.subspan(1)));
   }
 };
@@ -116,12 +114,11 @@ class WaitRankSum final : public RankOp {
 class RankGather final : public RankOp {
  public:
   RankGather(std::string_view name, RankBucket bucket) : RankOp(name, std::move(bucket)) {}
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     return same(inputs, Category::kParameter);
   }
   std::vector<InPlacePair> in_place() const override { return each_in_place(0); }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return name() == kWaitRankGather
                ? wait_kernel(compute, 0, sizes_of(inputs))
                : begin_kernel(compute, RankWork::kGatherShares, sizes_of(inputs));

@@ -88,7 +88,7 @@ class Lstm : public Op {
   bool cacheable() const override { return false; }
   RunValue run_value() const override { return run_value_of(problem_); }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     check(inputs);
     std::vector<OutputSpec> outputs = {{output_spec(problem_), Category::kActivation},
                                        {state_spec(problem_), Category::kActivation},
@@ -98,21 +98,20 @@ class Lstm : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs) const override {
     return KernelMakers<LstmProblem>(make_lstm_cpu, make_lstm_cuda).make(compute, problem_);
   }
 
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override;
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const override;
 
  private:
   std::size_t first_weight() const { return problem_.state ? 3 : 1; }
-  void check(std::span<const TensorSpec> inputs) const;
+  void check(Specs inputs) const;
 
   LstmProblem problem_;
 };
 
-void Lstm::check(std::span<const TensorSpec> inputs) const {
+void Lstm::check(Specs inputs) const {
   require_inputs("lstm", inputs.size(),
                  first_weight() + 4 * static_cast<std::size_t>(problem_.layers));
   require_float("lstm", "x", inputs[0], 2);
@@ -132,8 +131,7 @@ void Lstm::check(std::span<const TensorSpec> inputs) const {
   }
 }
 
-std::vector<GradientCall> Lstm::gradient(std::span<const TensorSpec> inputs,
-                                         const std::vector<bool>& needed) const {
+std::vector<GradientCall> Lstm::gradient(Specs inputs, const std::vector<bool>& needed) const {
   const auto first = static_cast<int>(first_weight());
   LstmGradients gradients{.x = needed[0], .state = problem_.state && (needed[1] || needed[2])};
   GradientCall call;
@@ -166,7 +164,7 @@ std::optional<DropoutMask> draw_mask(Context& context, std::size_t layers, float
   return mask;
 }
 
-LstmCellProblem cell_of(const NoParams&, std::span<const TensorSpec> inputs) {
+LstmCellProblem cell_of(const NoParams&, Specs inputs) {
   require_inputs("lstm_cell", inputs.size(), 2);
   require_float("lstm_cell", "c", inputs[1], 2);
   const Shape& c = inputs[1].shape;

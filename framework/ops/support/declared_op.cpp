@@ -28,7 +28,7 @@ void require_inputs(const std::string& where, std::size_t got, std::size_t expec
   throw ShapeError(where, "number of inputs", std::to_string(got), std::to_string(expected));
 }
 
-std::vector<OutputSpec> ElementwiseOp::outputs(std::span<const TensorSpec> inputs) const {
+std::vector<OutputSpec> ElementwiseOp::outputs(Specs inputs) const {
   const std::string where(name());
   require_inputs(where, inputs.size(), static_cast<std::size_t>(operands_));
   const TensorSpec expected{inputs[0].shape, DType::kFloat32};

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -82,7 +81,7 @@ struct Declaration {
   std::string_view name;
   std::string (*parameters)(const Params& params) = nullptr;
   Problem (*problem)(const Params& params,
-                     std::span<const TensorSpec> inputs);  // throws ShapeError
+                     Specs inputs);  // throws ShapeError
   std::vector<OutputSpec> (*outputs)(const Problem& problem);
   KernelMakers<Problem> kernels;
   std::vector<GradientCall> (*gradient)(const Problem& problem,
@@ -104,23 +103,21 @@ class DeclaredOp final : public Op {
   std::string parameters() const override {
     return declared_.parameters == nullptr ? "" : declared_.parameters(params_);
   }
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     return declared_.outputs(declared_.problem(params_, inputs));
   }
   std::vector<InPlacePair> in_place() const override { return declared_.in_place; }
   bool is_convolution() const override { return declared_.is_convolution; }
   bool cacheable() const override { return declared_.cacheable; }
-  std::vector<Recomputation> recomputations(std::span<const TensorSpec> inputs) const override {
+  std::vector<Recomputation> recomputations(Specs inputs) const override {
     return declared_.recomputations == nullptr
                ? Op::recomputations(inputs)
                : declared_.recomputations(declared_.problem(params_, inputs));
   }
-  std::unique_ptr<Kernel> kernel(Compute& compute,
-                                 std::span<const TensorSpec> inputs) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs inputs) const override {
     return declared_.kernels.make(compute, declared_.problem(params_, inputs));
   }
-  std::vector<GradientCall> gradient(std::span<const TensorSpec> inputs,
-                                     const std::vector<bool>& needed) const override {
+  std::vector<GradientCall> gradient(Specs inputs, const std::vector<bool>& needed) const override {
     if (declared_.gradient == nullptr) return {};
     return declared_.gradient(declared_.problem(params_, inputs), needed);
   }
@@ -162,7 +159,7 @@ class GradientOp : public Op {
   bool is_convolution() const override { return declared_.is_convolution; }
   bool cacheable() const override { return declared_.cacheable; }
 
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override {
+  std::vector<OutputSpec> outputs(Specs inputs) const override {
     require_inputs(declared_.name, inputs.size(), declared_.operands.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto& [what, spec] = declared_.operands[i];
@@ -173,7 +170,7 @@ class GradientOp : public Op {
     return outputs;
   }
 
-  std::unique_ptr<Kernel> kernel(Compute& compute, std::span<const TensorSpec>) const override {
+  std::unique_ptr<Kernel> kernel(Compute& compute, Specs) const override {
     return declared_.kernels.make(compute, problem_);
   }
 
@@ -193,7 +190,7 @@ std::shared_ptr<const Op> gradient_op(const Problem& problem,
 class ElementwiseOp : public Op {
  public:
   // Throws ShapeError on a wrong number of operands, a wrong dtype, or specs that differ.
-  std::vector<OutputSpec> outputs(std::span<const TensorSpec> inputs) const override;
+  std::vector<OutputSpec> outputs(Specs inputs) const override;
   // Over every operand, the first preferred.
   std::vector<InPlacePair> in_place() const override;
 
