@@ -129,7 +129,10 @@ struct RequestSource {
 // allocator outlives its blocks.
 class Allocator {
  public:
+  Allocator() = default;
   virtual ~Allocator() = default;
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
 
   // Throws OutOfMemory; then only the count of refusals has changed.
   Block allocate(std::size_t bytes, const Tag& tag = {}) {

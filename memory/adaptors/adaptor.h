@@ -15,8 +15,6 @@ namespace skyline {
 class Adaptor : public Allocator {
  public:
   explicit Adaptor(Allocator& upstream) noexcept : upstream_(upstream) {}
-  Adaptor(const Adaptor&) = delete;
-  Adaptor& operator=(const Adaptor&) = delete;
 
   Allocator& upstream() const noexcept { return upstream_; }
 

@@ -10,8 +10,6 @@ class WaitingRange final : public Range {
   WaitingRange(std::unique_ptr<Range> upstream, const std::function<void()>& wait)
       : upstream_(std::move(upstream)), wait_(wait) {}
   ~WaitingRange() override { wait_(); }
-  WaitingRange(const WaitingRange&) = delete;
-  WaitingRange& operator=(const WaitingRange&) = delete;
 
   std::byte* base() const noexcept override { return upstream_->base(); }
   std::size_t reserved_bytes() const noexcept override { return upstream_->reserved_bytes(); }

@@ -19,8 +19,6 @@ class BestFitPool final : public Allocator {
  public:
   explicit BestFitPool(Device& device) : segments_(device, "best-fit-pool") {}
   ~BestFitPool() override { release_cached(); }
-  BestFitPool(const BestFitPool&) = delete;
-  BestFitPool& operator=(const BestFitPool&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

@@ -34,8 +34,6 @@ class BfcAllocator final : public Allocator {
 
   explicit BfcAllocator(Device& device, const BfcOptions& options = {});
   ~BfcAllocator() override { release_cached(); }
-  BfcAllocator(const BfcAllocator&) = delete;
-  BfcAllocator& operator=(const BfcAllocator&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

@@ -98,8 +98,6 @@ class CachingAllocator final : public Allocator {
   // Throws std::invalid_argument for an option out of range.
   explicit CachingAllocator(Device& device, const CachingOptions& options = {});
   ~CachingAllocator() override { give_back_free(true); }
-  CachingAllocator(const CachingAllocator&) = delete;
-  CachingAllocator& operator=(const CachingAllocator&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

@@ -17,8 +17,6 @@ class CudaAsync final : public Allocator {
  public:
   // The device outlives the allocator. Throws std::invalid_argument if it has no such pool.
   explicit CudaAsync(Device& device);
-  CudaAsync(const CudaAsync&) = delete;
-  CudaAsync& operator=(const CudaAsync&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

@@ -21,8 +21,6 @@ class ExactPool final : public Allocator {
 
   explicit ExactPool(Device& device) : segments_(device, "exact-pool") {}
   ~ExactPool() override { release_cached(); }
-  ExactPool(const ExactPool&) = delete;
-  ExactPool& operator=(const ExactPool&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

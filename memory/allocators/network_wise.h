@@ -24,8 +24,6 @@ class NetworkWise final : public Allocator {
  public:
   explicit NetworkWise(Device& device) : device_(device) {}
   ~NetworkWise() override { release_cached(); }
-  NetworkWise(const NetworkWise&) = delete;
-  NetworkWise& operator=(const NetworkWise&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

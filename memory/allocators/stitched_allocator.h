@@ -25,8 +25,6 @@ class StitchedAllocator final : public Allocator {
   // Throws std::invalid_argument unless the page is a multiple of 512 bytes, above 0.
   explicit StitchedAllocator(Device& device, const StitchedOptions& options = {});
   ~StitchedAllocator() override { StitchedAllocator::release_cached(); }
-  StitchedAllocator(const StitchedAllocator&) = delete;
-  StitchedAllocator& operator=(const StitchedAllocator&) = delete;
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;

@@ -65,8 +65,6 @@ class CpuRange final : public Range {
     pages_.erase(base_);
     if (committed_bytes_ > 0) account_.give_back(committed_bytes_);
   }
-  CpuRange(const CpuRange&) = delete;
-  CpuRange& operator=(const CpuRange&) = delete;
 
   std::byte* base() const noexcept override { return base_; }
   std::size_t reserved_bytes() const noexcept override { return reserved_bytes_; }

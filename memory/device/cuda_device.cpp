@@ -40,8 +40,6 @@ class CudaRange final : public Range {
   // `memory` outlives the range.
   CudaRange(CudaMemory& memory, std::size_t bytes);
   ~CudaRange() override;
-  CudaRange(const CudaRange&) = delete;
-  CudaRange& operator=(const CudaRange&) = delete;
 
   std::byte* base() const noexcept override { return reinterpret_cast<std::byte*>(base_); }
   std::size_t reserved_bytes() const noexcept override { return reserved_bytes_; }
@@ -156,8 +154,6 @@ class PlainRange final : public Range {
         reserved_bytes_(align_up(bytes, kCudaCommitBytes)),
         base_(device.allocate(reserved_bytes_)) {}
   ~PlainRange() override { device_.deallocate(base_, reserved_bytes_); }
-  PlainRange(const PlainRange&) = delete;
-  PlainRange& operator=(const PlainRange&) = delete;
 
   std::byte* base() const noexcept override { return base_; }
   std::size_t reserved_bytes() const noexcept override { return reserved_bytes_; }
@@ -181,8 +177,6 @@ class CudaStreamPool final : public StreamPool {
   // `memory` outlives the pool. Throws std::runtime_error when the driver has no pools.
   explicit CudaStreamPool(CudaMemory& memory);
   ~CudaStreamPool() override;
-  CudaStreamPool(const CudaStreamPool&) = delete;
-  CudaStreamPool& operator=(const CudaStreamPool&) = delete;
 
   std::byte* allocate(std::size_t bytes) override;
   void deallocate(std::byte* address) noexcept override;

@@ -13,7 +13,11 @@ namespace skyline {
 // after a free may get the freed block.
 class StreamPool {
  public:
+  StreamPool() = default;
   virtual ~StreamPool() = default;
+  StreamPool(const StreamPool&) = delete;
+  StreamPool& operator=(const StreamPool&) = delete;
+
   // `bytes` > 0. Throws OutOfMemory.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void deallocate(std::byte* address) noexcept = 0;
@@ -27,7 +31,11 @@ class StreamPool {
 // moving. The destructor returns everything to the device.
 class Range {
  public:
+  Range() = default;
   virtual ~Range() = default;
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
   virtual std::byte* base() const noexcept = 0;
   virtual std::size_t reserved_bytes() const noexcept = 0;   // address space
   virtual std::size_t committed_bytes() const noexcept = 0;  // usable from base()

@@ -16,8 +16,6 @@ class SimulatedRange final : public Range {
   ~SimulatedRange() override {
     if (committed_bytes_ > 0) account_.give_back(committed_bytes_);
   }
-  SimulatedRange(const SimulatedRange&) = delete;
-  SimulatedRange& operator=(const SimulatedRange&) = delete;
 
   std::byte* base() const noexcept override { return base_; }
   std::size_t reserved_bytes() const noexcept override { return reserved_bytes_; }
