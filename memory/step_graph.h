@@ -51,15 +51,15 @@ struct OpRounds {
 // free the workspace; release each input (by index), freeing storage after its last reader; free
 // outputs that nothing reads.
 struct StepOp {
-  std::string name;
-  std::string layer;
+  std::string name = {};
+  std::string layer = {};
   Phase phase = Phase::kForward;
-  std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;
+  std::vector<ValueId> inputs = {};
+  std::vector<ValueId> outputs = {};
   std::uint64_t workspace_bytes = 0;
-  std::vector<InPlacePair> in_place;
+  std::vector<InPlacePair> in_place = {};
   // Ops that must run before this one although it reads no value of theirs ("control edges").
-  std::vector<OpId> after;
+  std::vector<OpId> after = {};
   std::shared_ptr<const OpRounds> rounds = {};  // of an op that computes a chain; null: another
 };
 

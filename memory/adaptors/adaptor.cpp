@@ -13,7 +13,6 @@ Extent LimitAdaptor::acquire(std::size_t bytes, const Tag& tag) {
                        .shortage = Shortage::kLimit,
                        .requested_bytes = bytes,
                        .allocated_bytes = live_bytes_,
-                       .reserved_bytes = {},
                        .capacity_bytes = limit_bytes_,
                        .largest_free_block_bytes = left_bytes,
                        .request = tag_name(tag)});

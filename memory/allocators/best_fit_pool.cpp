@@ -20,12 +20,6 @@ void BestFitPool::release(const Extent& extent) noexcept {
   segments_.release(Segments::chunk_of(extent), free_);
 }
 
-Statistics BestFitPool::statistics() const {
-  Statistics statistics = segments_.account().now();
-  statistics.largest_free_block_bytes = free_.largest_bytes();
-  return statistics;
-}
-
 Chunk& BestFitPool::take_from_device(const Request& request) {
   const std::size_t free_bytes = segments_.account().now().cached_bytes();
   try {

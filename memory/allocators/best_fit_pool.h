@@ -22,7 +22,7 @@ class BestFitPool final : public Allocator {
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
-  Statistics statistics() const override;
+  Statistics statistics() const override { return segments_.statistics(free_.largest_bytes()); }
   std::vector<Segment> segments() const override { return segments_.snapshot({}); }
   void release_cached() noexcept override { segments_.give_back_unsplit(free_); }
 

@@ -38,12 +38,6 @@ void BfcAllocator::release(const Extent& extent) noexcept {
   segments_.release(Segments::chunk_of(extent), free_);
 }
 
-Statistics BfcAllocator::statistics() const {
-  Statistics statistics = segments_.account().now();
-  statistics.largest_free_block_bytes = free_.largest_bytes();
-  return statistics;
-}
-
 Chunk& BfcAllocator::take_region(const Request& request) {
   const Statistics& now = segments_.account().now();
   const std::size_t remaining_bytes = round_down(limit_bytes_ - now.reserved_bytes, kUnitBytes);

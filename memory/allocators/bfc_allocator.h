@@ -37,7 +37,7 @@ class BfcAllocator final : public Allocator {
 
   Extent acquire(std::size_t bytes, const Tag& tag) override;
   void release(const Extent& extent) noexcept override;
-  Statistics statistics() const override;
+  Statistics statistics() const override { return segments_.statistics(free_.largest_bytes()); }
   std::vector<Segment> segments() const override { return segments_.snapshot({}); }
   // Returns the regions that are entirely free.
   void release_cached() noexcept override { segments_.give_back_unsplit(free_); }

@@ -217,12 +217,9 @@ void CachingAllocator::release(const Extent& extent) noexcept {
 }
 
 Statistics CachingAllocator::statistics() const {
-  Statistics statistics = segments_.account().now();
-  for (const Pool& pool : pools_) {
-    statistics.largest_free_block_bytes =
-        std::max(statistics.largest_free_block_bytes, pool.free.largest_bytes());
-  }
-  return statistics;
+  std::size_t largest = 0;
+  for (const Pool& pool : pools_) largest = std::max(largest, pool.free.largest_bytes());
+  return segments_.statistics(largest);
 }
 
 std::vector<Segment> CachingAllocator::segments() const { return segments_.snapshot(kPoolNames); }

@@ -22,12 +22,11 @@ void ExactPool::release(const Extent& extent) noexcept {
 }
 
 Statistics ExactPool::statistics() const {
-  Statistics statistics = segments_.account().now();
+  std::size_t largest = 0;
   for (const SizeList& list : lists_) {
-    if (list.free.empty()) continue;
-    statistics.largest_free_block_bytes = std::max(statistics.largest_free_block_bytes, list.bytes);
+    if (!list.free.empty()) largest = std::max(largest, list.bytes);
   }
-  return statistics;
+  return segments_.statistics(largest);
 }
 
 std::uint32_t ExactPool::list_for(std::size_t bytes) {

@@ -34,6 +34,11 @@ class Segments {
   Device& device() const noexcept { return device_; }
   Account& account() noexcept { return account_; }
   const Account& account() const noexcept { return account_; }
+  Statistics statistics(std::size_t largest_free_block_bytes) const noexcept {
+    Statistics now = account_.now();
+    now.largest_free_block_bytes = largest_free_block_bytes;
+    return now;
+  }
 
   // Makes room for the chunks of one request. Call it before take, add, split and split_off, which
   // then need no heap. Throws std::bad_alloc.

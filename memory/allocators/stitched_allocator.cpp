@@ -50,9 +50,7 @@ void StitchedAllocator::release(const Extent& extent) noexcept {
 }
 
 Statistics StitchedAllocator::statistics() const {
-  Statistics statistics = segments_.account().now();
-  statistics.largest_free_block_bytes = std::max(small_.largest_bytes(), whole_.largest_bytes());
-  return statistics;
+  return segments_.statistics(std::max(small_.largest_bytes(), whole_.largest_bytes()));
 }
 
 std::vector<Segment> StitchedAllocator::segments() const { return segments_.snapshot(kPoolNames); }

@@ -16,8 +16,7 @@ StepOp Recompute::op(const StepGraph& graph) const {
           .inputs = inputs,
           .outputs = {value},
           .workspace_bytes = workspace_bytes,
-          .in_place = in_place,
-          .after = {}};
+          .in_place = in_place};
 }
 
 RecomputeSequence::RecomputeSequence(const BudgetProblem& problem)

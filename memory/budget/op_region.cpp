@@ -152,10 +152,7 @@ class RegionRewriter {
               .layer = whole_.graph.ops[of.ops.front()].layer,
               .phase = whole_.graph.ops[of.ops.front()].phase,
               .inputs = of.inputs,
-              .outputs = {},
               .workspace_bytes = rounds_of(region).workspace_bytes,
-              .in_place = {},
-              .after = {},
               .rounds = rounds_of(region).slices};
     for (const OpId replaced : of.ops) {
       const StepOp& whole = whole_.graph.ops[replaced];

@@ -30,11 +30,8 @@ void DeviceAccount::refuse(std::size_t bytes, const std::optional<MemoryLimit>& 
   OutOfMemoryFacts facts{.where = std::string(where_),
                          .shortage = Shortage::kDevice,
                          .requested_bytes = bytes,
-                         .allocated_bytes = {},
                          .reserved_bytes = statistics_.reserved_bytes,
-                         .capacity_bytes = capacity_bytes_,
-                         .largest_free_block_bytes = {},
-                         .request = {}};
+                         .capacity_bytes = capacity_bytes_};
   if (limit) blame(facts, *limit);
   throw OutOfMemory(std::move(facts));
 }
@@ -44,11 +41,8 @@ void DeviceAccount::refuse_range(std::size_t bytes, std::size_t reserved_bytes,
   OutOfMemoryFacts facts{.where = std::string(where_) + " range",
                          .shortage = Shortage::kLimit,
                          .requested_bytes = bytes,
-                         .allocated_bytes = {},
                          .reserved_bytes = statistics_.reserved_bytes,
-                         .capacity_bytes = reserved_bytes,
-                         .largest_free_block_bytes = {},
-                         .request = {}};
+                         .capacity_bytes = reserved_bytes};
   if (limit) blame(facts, *limit);
   throw OutOfMemory(std::move(facts));
 }

@@ -146,7 +146,6 @@ class OrderReader {
     if (!json.is_object()) fail("exits: got " + shown(json) + ", expected an object");
     if (!json.contains("op")) fail("exits: has no op");
     BoundExit read{.op = op_or_end(json["op"], "op"),
-                   .cases = {},
                    .bytes = whole(json.value("bytes", Json()), "bytes", kMostStepBytes)};
     for (const Json& item : list(json, "cases")) read.cases.push_back(case_of(item));
     return read;
@@ -159,7 +158,6 @@ class OrderReader {
       fail("from_end: got " + shown(from_end) + ", expected true or false");
     BoundCertificate read{.from_end = from_end.get<bool>(),
                           .region = indices(json, "region"),
-                          .exits = {},
                           .bytes = whole(json.value("bytes", Json()), "bytes", kMostStepBytes)};
     for (const Json& item : list(json, "exits")) read.exits.push_back(exit_of(item));
     return read;

@@ -43,7 +43,7 @@ struct BoundCase {
 
 struct BoundExit {
   OpId op = 0;  // kNoOp: the end of the step
-  std::vector<BoundCase> cases;
+  std::vector<BoundCase> cases = {};
   std::uint64_t bytes = 0;  // the least bound of the cases
 };
 
@@ -79,8 +79,8 @@ struct BoundExit {
 // those that one op can use at once. The cases of an exit cover all such sets of pairs.
 struct BoundCertificate {
   bool from_end = false;
-  std::vector<OpId> region;  // ascending
-  std::vector<BoundExit> exits;
+  std::vector<OpId> region = {};  // ascending
+  std::vector<BoundExit> exits = {};
   std::uint64_t bytes = 0;  // the least bound of the exits; 0 if there are none
 };
 
