@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "framework/compute.h"
 #include "framework/lanes/lane_queue.h"
 #include "framework/lanes/step_lanes.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "memory/adaptors/adaptor.h"
 #include "memory/allocators/account.h"

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "memory/budget/budget_problem.h"

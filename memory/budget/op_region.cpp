@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 #include <ranges>
 
 #include "memory/errors.h"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "memory/formats/sink.h"
 #include "memory/replay/event_replay.h"
 

@@ -1,6 +1,5 @@
 #include "memory/formats/graph_file.h"
 
-#include <fmt/core.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

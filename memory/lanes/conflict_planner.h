@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "memory/lanes/conflicts.h"
 #include "memory/plan.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -1,6 +1,5 @@
 // The extension module skyline._memory. The package beside it (skyline/) prepares its arguments and
 // documents what users call.
-#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "framework/ops/array/rows_kernels.h"
 #include "framework/ops/support/divider.h"

@@ -2,9 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "framework/op.h"
 #include "framework/ranks/rank_place.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "framework/ops/optimizer/updates_kernels.h"

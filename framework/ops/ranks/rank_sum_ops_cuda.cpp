@@ -1,4 +1,3 @@
-#include <utility>
 
 #include "framework/cuda/cuda_compute.h"
 #include "framework/cuda/cuda_error.h"

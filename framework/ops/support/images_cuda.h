@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
-#include <utility>
 
 #include "framework/kernel.h"
 #include "framework/ops/support/divider.h"

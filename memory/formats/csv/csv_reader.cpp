@@ -1,6 +1,5 @@
 #include "memory/formats/csv/csv_reader.h"
 
-#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "memory/planners/exact/exact_problem.h"
