@@ -60,8 +60,7 @@ Cifar cifar_100(const fs::path& folder) {
           .train = {"train.bin"},
           .test = {"test.bin"},
           .label_bytes = 2,
-          .class_names = class_names(folder, "fine_label_names.txt", numbered_classes(100)),
-          .warnings = {}};
+          .class_names = class_names(folder, "fine_label_names.txt", numbered_classes(100))};
 }
 
 // Adds the records of a file.

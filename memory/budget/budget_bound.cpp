@@ -119,7 +119,6 @@ std::vector<BudgetBound::Maker> BudgetBound::makers_of(std::uint32_t value) cons
   if (recompute == kNone) return makers;
   makers.push_back({.inputs = graph_.recompute_inputs(recompute),
                     .outputs = {value},
-                    .new_outputs = {},
                     .workspace_bytes = graph_.recompute_workspace(recompute)});
   if (problem_.recomputes[recompute].in_place.empty()) makers.back().new_outputs = {value};
   return makers;

@@ -160,8 +160,7 @@ std::optional<MemoryLimit> tightest_limit(const fs::path& root) {
 }
 
 MachineMemory machine_memory(const fs::path& root) {
-  MachineMemory memory{.bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes(),
-                       .limit = {}};
+  MachineMemory memory{.bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes()};
   const std::optional<MemoryLimit> limit = tightest_limit(root);
   if (!limit) return memory;
   const std::size_t free_bytes = limit->free_bytes();

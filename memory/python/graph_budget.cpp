@@ -40,7 +40,6 @@ GraphBudget::GraphBudget(StepGraph graph, std::vector<double> seconds, OpId back
     : problem_{.graph = std::move(graph),
                .seconds = std::move(seconds),
                .backward = backward,
-               .recomputes = {},
                .recomputes_each = true,
                .recomputes_later = true},
       stop_(std::move(stop)) {

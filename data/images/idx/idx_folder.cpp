@@ -121,9 +121,7 @@ bool has_idx_files(const fs::path& folder) {
 
 ImageArrays read_idx_split(const fs::path& folder, Split split) {
   ImageArrays result{.images_file = find_idx_file(folder, split, "images"),
-                     .labels_file = find_idx_file(folder, split, "labels"),
-                     .images = {},
-                     .labels = {}};
+                     .labels_file = find_idx_file(folder, split, "labels")};
   result.labels = read_array(result.labels_file, 1);  // first: a bad small file fails quickly
   result.images = read_array(result.images_file, 3);
   const std::uint32_t images = result.images.dimensions[0];

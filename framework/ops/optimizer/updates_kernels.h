@@ -88,9 +88,7 @@ UpdateOperands<Function::kParts> operands_of(const UpdateProblem<Function>& prob
   const std::int64_t first = problem.ranges[parameter].first;
   UpdateOperands<Function::kParts> operands{.value = arguments.input<float>(input) + first,
                                             .gradient = arguments.input<float>(input + 1) + first,
-                                            .state = {},
-                                            .new_value = arguments.output<float>(output) + first,
-                                            .new_state = {}};
+                                            .new_value = arguments.output<float>(output) + first};
   for (std::size_t part = 0; part < Function::kParts; ++part) {
     operands.state[part] = arguments.input<float>(input + 2 + part);
     operands.new_state[part] = arguments.output<float>(output + 1 + part);
