@@ -179,33 +179,6 @@ struct Matrices {
   Shape x, weight, y;
 };
 
-// An input or the output of the op, by number, from `offset_bytes` on.
-struct ProductOperand {
-  std::size_t index;
-  memory::desc layout;
-  std::size_t offset_bytes = 0;
-};
-
-// `bias` is input 2.
-void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductOperand& right,
-                  const ProductOperand& result, const memory::desc* bias,
-                  const dnnl::primitive_attr& attributes) {
-  using Description = dnnl::matmul::desc;
-  const dnnl::matmul::primitive_desc descriptor(
-      bias ? Description(left.layout, right.layout, *bias, result.layout)
-           : Description(left.layout, right.layout, result.layout),
-      attributes, dnnl_engine());
-  const auto input = [&](const ProductOperand& operand) {
-    return kernel.input(operand.index, operand.layout, operand.offset_bytes);
-  };
-  std::unordered_map<int, DnnlKernel::Operand> arguments = {
-      {DNNL_ARG_SRC, input(left)},
-      {DNNL_ARG_WEIGHTS, input(right)},
-      {DNNL_ARG_DST, kernel.output(result.index, result.layout, result.offset_bytes)}};
-  if (bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, *bias);
-  kernel.call(descriptor, std::move(arguments));
-}
-
 std::unique_ptr<Kernel> make_product(ConvolutionKind kind, const Conv2dProblem& problem,
                                      std::size_t parts) {
   if (!problem.is_product()) return nullptr;
@@ -221,9 +194,9 @@ std::unique_ptr<Kernel> make_product(ConvolutionKind kind, const Conv2dProblem& 
     const memory::desc y = dnnl_layout(of.y), bias = dnnl_layout({1, of.y[1]});
     if (kind == ConvolutionKind::kForward) {
       call_product(kernel, {0, x, part.x_at}, {1, transposed(of.weight)}, {0, y, part.y_at},
-                   problem.bias ? &bias : nullptr, finish_of(problem));
+                   finish_of(problem), problem.bias ? &bias : nullptr);
     } else {
-      call_product(kernel, {1, y, part.y_at}, {0, weight}, {0, x, part.x_at}, nullptr,
+      call_product(kernel, {1, y, part.y_at}, {0, weight}, {0, x, part.x_at},
                    dnnl_user_scratchpad());
     }
   };

@@ -112,6 +112,25 @@ memory::desc transposed(const Shape& lies_as) {
   return memory::desc({lies_as[1], lies_as[0]}, memory::data_type::f32, memory::format_tag::ba);
 }
 
+void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductOperand& right,
+                  const ProductOperand& result, const dnnl::primitive_attr& attributes,
+                  const memory::desc* bias) {
+  using Description = dnnl::matmul::desc;
+  const dnnl::matmul::primitive_desc descriptor(
+      bias ? Description(left.layout, right.layout, *bias, result.layout)
+           : Description(left.layout, right.layout, result.layout),
+      attributes, dnnl_engine());
+  const auto input = [&](const ProductOperand& operand) {
+    return kernel.input(operand.index, operand.layout, operand.offset_bytes);
+  };
+  std::unordered_map<int, DnnlKernel::Operand> arguments = {
+      {DNNL_ARG_SRC, input(left)},
+      {DNNL_ARG_WEIGHTS, input(right)},
+      {DNNL_ARG_DST, kernel.output(result.index, result.layout, result.offset_bytes)}};
+  if (bias) arguments[DNNL_ARG_BIAS] = kernel.input(2, *bias);
+  kernel.call(descriptor, std::move(arguments));
+}
+
 std::unique_ptr<DnnlKernel> make_row_products(
     std::span<const RowRange> pieces, std::size_t parts,
     const std::function<void(DnnlKernel& kernel, const RowRange& rows)>& call) {

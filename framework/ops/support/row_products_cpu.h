@@ -27,4 +27,16 @@ std::unique_ptr<DnnlKernel> make_row_products(
 std::unique_ptr<DnnlKernel> make_grad_weight_products(std::span<const RowRange> pieces,
                                                       const Shape& x, const Shape& y, bool bias);
 
+// An input or the output of the op, by number, from `offset_bytes` on.
+struct ProductOperand {
+  std::size_t index;
+  dnnl::memory::desc layout;
+  std::size_t offset_bytes = 0;
+};
+
+// Calls the product of two operands, plus `bias`, input 2, unless it is null.
+void call_product(DnnlKernel& kernel, const ProductOperand& left, const ProductOperand& right,
+                  const ProductOperand& result, const dnnl::primitive_attr& attributes,
+                  const dnnl::memory::desc* bias = nullptr);
+
 }  // namespace skyline
