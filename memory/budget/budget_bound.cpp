@@ -197,8 +197,6 @@ void BudgetBound::build(const ExitGraph::Moment& moment, double second, double b
   flowed_ = flow_.run(kSource, kSink) + std::min(own, smaller);
 }
 
-void BudgetBound::build_least(const ExitGraph::Moment& moment) { build(moment, 0, 1); }
-
 // On the source's side of the cut, together with its recompute.
 bool BudgetBound::is_recomputed(std::uint32_t value) const {
   const std::uint32_t recompute = graph_.recompute_of(value);
@@ -233,7 +231,7 @@ void BudgetBound::find_exits() {
     for (const std::uint32_t value : moment.needed) {
       if (moment.written[value]) all_kept.bytes += order_.values[value].bytes;
     }
-    build_least(moment);
+    build(moment, 0, 1);
     exits_.push_back({.op = op,
                       .lines = {std::move(all_kept), cut(moment)},
                       .last_input_bytes = last_input_of(op).bytes,
@@ -351,7 +349,7 @@ BudgetBound::Least BudgetBound::least() {
 
 // Returns the values of the fewest bytes that may be alive when an op runs.
 std::vector<std::uint32_t> BudgetBound::values_at(OpId exit) {
-  build_least(graph_.moment_of(exit));
+  build(graph_.moment_of(exit), 0, 1);
   const OrderProblem::Op& op = order_.ops[exit];
   std::vector<std::uint32_t> values = graph_.new_outputs(exit);
   values.insert(values.end(), op.inputs.begin(), op.inputs.end());

@@ -38,9 +38,8 @@ class ExitGraph {
 
   // The same ops; only values that are requested.
   const OrderProblem& order() const { return order_; }
-  std::uint32_t recompute_of(std::uint32_t value) const {
-    return recompute_of_[value];
-  }  // kNone: none
+  // Returns kNone for none.
+  std::uint32_t recompute_of(std::uint32_t value) const { return recompute_of_[value]; }
   const std::vector<std::uint32_t>& recompute_inputs(std::uint32_t recompute) const {
     return recompute_inputs_[recompute];
   }
@@ -162,7 +161,6 @@ class BudgetBound {
   LastInput last_input_of(OpId exit) const;
   void find_exits();
   void build(const ExitGraph::Moment& moment, double second, double byte);
-  void build_least(const ExitGraph::Moment& moment);
   std::vector<std::uint32_t> values_at(OpId exit);
   Line cut(const ExitGraph::Moment& moment);
   bool is_recomputed(std::uint32_t value) const;

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "memory/lanes/conflicts.h"
 #include "memory/order/control_edges.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
@@ -269,27 +270,19 @@ void add_waits_of_wide_ops(StepGraph& graph, const LaneSchedule& schedule) {
   }
 }
 
-// A clock says how many ops of each lane are surely done when an op begins, as their turn on the
-// lane, from 1.
 std::vector<LaneEvent> lane_events(const StepEdges& edges, const Lanes& lanes) {
-  using Clock = std::vector<std::uint32_t>;
-  const std::size_t count = lanes.empty() ? 0 : std::size_t{*std::ranges::max_element(lanes)} + 1;
+  HappensBefore order(edges.size());  // by lanes, and the events so far
+  std::map<LaneId, OpId> last;        // by lane
   std::vector<LaneEvent> events;
-  std::vector<Clock> begin(edges.size());  // by op
-  std::vector<Clock> lane(count, Clock(count));
-  std::vector<std::uint32_t> turn(edges.size());
   for (OpId op = 0; op < edges.size(); ++op) {
-    Clock& now = lane[lanes[op]];
-    const auto wait = [&](OpId before) {
-      if (now[lanes[before]] >= turn[before]) return;
-      events.push_back({before, op});
-      for (std::size_t k = 0; k < count; ++k) now[k] = std::max(now[k], begin[before][k]);
-      now[lanes[before]] = turn[before];
-    };
+    const auto [at, is_first] = last.try_emplace(lanes[op], op);
+    if (!is_first) order.add_wait(op, std::exchange(at->second, op));
     // The latest op first: what it waited for needs no event of its own.
-    for (std::size_t k = edges[op].size(); k-- > 0;) wait(edges[op][k]);
-    begin[op] = now;
-    turn[op] = ++now[lanes[op]];
+    for (std::size_t k = edges[op].size(); k-- > 0;) {
+      if (order.before(edges[op][k], op)) continue;
+      events.push_back({edges[op][k], op});
+      order.add_wait(op, edges[op][k]);
+    }
   }
   return events;
 }
