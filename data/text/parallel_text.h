@@ -52,48 +52,32 @@ class LineReader {
 // CR alone, …"; empty if nothing is.
 std::string line_end_fault(const LineReader& lines);
 
-// Sentences of word ids in a single buffer. A sentence costs 8 bytes beyond its words.
-class SentenceList {
+// Sequences in a single buffer. Each costs 8 bytes beyond its own.
+template <typename Buffer, typename View>
+class SequenceList {
  public:
   std::size_t size() const noexcept { return ends_.size(); }
   bool empty() const noexcept { return ends_.empty(); }
-  // Requires index < size(). The span is valid until the next push_back().
-  std::span<const std::int32_t> operator[](std::size_t index) const noexcept {
+  // Requires index < size(). The view is valid until the next push_back().
+  View operator[](std::size_t index) const noexcept {
     const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-    return {words_.data() + begin, ends_[index] - begin};
+    return {buffer_.data() + begin, ends_[index] - begin};
   }
-  // The words of all sentences, in order.
-  std::span<const std::int32_t> words() const noexcept { return words_; }
+  // Of all sequences, in order.
+  View buffer() const noexcept { return buffer_; }
 
-  void push_back(std::span<const std::int32_t> sentence) {
-    words_.insert(words_.end(), sentence.begin(), sentence.end());
-    ends_.push_back(words_.size());
+  void push_back(View sequence) {
+    buffer_.insert(buffer_.end(), sequence.begin(), sequence.end());
+    ends_.push_back(buffer_.size());
   }
-  bool operator==(const SentenceList&) const = default;
+  bool operator==(const SequenceList&) const = default;
 
  private:
-  std::vector<std::int32_t> words_;
+  Buffer buffer_;
   std::vector<std::size_t> ends_;
 };
-
-// Lines of text in a single buffer. A line costs 8 bytes beyond its own.
-class LineList {
- public:
-  std::size_t size() const noexcept { return ends_.size(); }
-  // Requires index < size(). Valid until the next push_back().
-  std::string_view operator[](std::size_t index) const noexcept {
-    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-    return std::string_view(text_).substr(begin, ends_[index] - begin);
-  }
-  void push_back(std::string_view line) {
-    text_ += line;
-    ends_.push_back(text_.size());
-  }
-
- private:
-  std::string text_;
-  std::vector<std::size_t> ends_;
-};
+using SentenceList = SequenceList<std::vector<std::int32_t>, std::span<const std::int32_t>>;
+using LineList = SequenceList<std::string, std::string_view>;
 
 // A hash that lets maps with string keys look up a string_view without copying it.
 struct WordHash {

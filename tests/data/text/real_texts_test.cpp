@@ -67,7 +67,7 @@ TEST_F(RealTexts, GiveVocabulariesThatKnowTheirWords) {
     EXPECT_EQ(all.size(), side->words.size() + 2);
     EXPECT_EQ(Vocabulary::parse("v", all.file_text()), all);
     const SentenceList encoded = all.encode(*side);
-    const auto ids = encoded.words();
+    const auto ids = encoded.buffer();
     EXPECT_EQ(std::count(ids.begin(), ids.end(), kUnknownWord), 0);
     EXPECT_EQ(std::count(ids.begin(), ids.end(), kEndOfSentence), 0);
   }
