@@ -169,7 +169,8 @@ void add_plan(TraceBuilder& collected, const LiveEvents& events, const EventDema
               const ReplayOptions& options, ReplayResult& result) {
   result.plan.left_out = left_out(collected, demand, options);
   if (!result.plan.left_out.empty()) return;
-  const Trace trace = collected.take(events);
+  Trace trace = collected.take(events);
+  std::erase_if(trace.blocks, [](const TraceBlock& block) { return block.bytes == 0; });
   result.plan = plan_of(trace, options);
   if (!result.plan.plan || trace.size() == 0) return;
   for (ReplayRow& row : result.rows) {

@@ -256,6 +256,16 @@ TEST_F(ReplayCommand, ReadsInterruptions) {
   EXPECT_EQ(figures("event,id,bytes\na,1,512\ni,,\nf,1,\n", {})["events"], 2);
 }
 
+// The plan takes what the bound says; allocators hold a unit for each block.
+TEST_F(ReplayCommand, APlanHoldsNoBlocksOfNoBytes) {
+  const nlohmann::json json = figures("event,id,bytes\na,x,0\na,y,512\na,z,0\nf,x,\nf,y,\nf,z,\n",
+                                      {"--allocators", "network-wise,best-fit-pool"});
+  EXPECT_EQ(json["blocks"], 3);
+  EXPECT_EQ(json["lower_bound"], 512);
+  EXPECT_EQ(json["plan"]["peak"], 512);
+  EXPECT_EQ(json["allocators"]["best-fit-pool"]["peak_reserved"], 1536);
+}
+
 TEST_F(ReplayCommand, ReadsAnEmptyTrace) {
   const auto json = figures(kEventHeader, {});
   EXPECT_EQ(json["events"], 0);
