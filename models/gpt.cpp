@@ -9,6 +9,7 @@
 #include "framework/ops/attention/attention.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
+#include "layers/linear.h"
 
 namespace skyline {
 namespace {
@@ -63,52 +64,65 @@ const GptEntry* find_gpt(std::string_view name) {
   return entry == std::end(kGpts) ? nullptr : entry;
 }
 
-GptBlock::Layers GptBlock::make_layers(Context& context, std::string_view name,
-                                       const GptShape& shape) {
-  const LayerScope scope(context, name);
+// A block of attention and a perceptron, each added to what comes in.
+class GptBlock : public Layer {
+ public:
+  GptBlock(Context& context, const std::string& name, const GptShape& shape)
+      : GptBlock(LayerScope(context, name), context, name, shape) {}
+
+  // x [B T, C] to the same shape.
+  Tensor operator()(Context& context, Tensor x, std::int64_t sequences) const {
+    const LayerScope scope(context, name());
+    Tensor y = c_attn_(context, ln_1_(context, x));
+    {
+      const LayerScope attn(context, "attn");
+      y = attention(context, std::move(y), {.sequences = sequences, .heads = heads_});
+    }
+    y = dropout(context, attn_c_proj_(context, std::move(y)), dropout_);
+    x = add(context, std::move(y), std::move(x));
+    y = c_fc_(context, ln_2_(context, x));
+    {
+      const LayerScope mlp(context, "mlp");
+      y = gelu(context, std::move(y));
+    }
+    y = dropout(context, mlp_c_proj_(context, std::move(y)), dropout_);
+    return add(context, std::move(y), std::move(x));
+  }
+
+ private:
+  GptBlock(const LayerScope&, Context& context, const std::string& name, const GptShape& shape)
+      : Layer(name),
+        heads_(shape.heads),
+        dropout_(shape.dropout),
+        ln_1_(context, "ln_1", {.features = shape.units, .bias = shape.biases}),
+        c_attn_(context, "attn.c_attn", matrix(shape, 1, 3)),
+        attn_c_proj_(context, "attn.c_proj", matrix(shape, 1, 1, of_branch(shape))),
+        ln_2_(context, "ln_2", {.features = shape.units, .bias = shape.biases}),
+        c_fc_(context, "mlp.c_fc", matrix(shape, 1, 4)),
+        mlp_c_proj_(context, "mlp.c_proj", matrix(shape, 4, 1, of_branch(shape))) {
+    own(ln_1_, c_attn_, attn_c_proj_, ln_2_, c_fc_, mlp_c_proj_);
+  }
+  // A layer from `in` to `out` times the units.
+  static Linear::Options matrix(const GptShape& shape, std::int64_t in, std::int64_t out,
+                                double deviation = kDeviation) {
+    return {.in = in * shape.units,
+            .out = out * shape.units,
+            .initializer = normal_of(deviation),
+            .bias = shape.biases,
+            .transposed = true};
+  }
   // The sums of all branches would otherwise grow with the number of layers.
-  const double of_branch = kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
-  const auto linear = [&](std::string_view part, std::int64_t in, std::int64_t out,
-                          double deviation) {
-    return Linear(context, part,
-                  {.in = in * shape.units,
-                   .out = out * shape.units,
-                   .initializer = normal_of(deviation),
-                   .bias = shape.biases,
-                   .transposed = true});
-  };
-  const LayerNorm::Options norm{.features = shape.units, .bias = shape.biases};
-  return {.ln_1 = LayerNorm(context, "ln_1", norm),
-          .c_attn = linear("attn.c_attn", 1, 3, kDeviation),
-          .attn_c_proj = linear("attn.c_proj", 1, 1, of_branch),
-          .ln_2 = LayerNorm(context, "ln_2", norm),
-          .c_fc = linear("mlp.c_fc", 1, 4, kDeviation),
-          .mlp_c_proj = linear("mlp.c_proj", 4, 1, of_branch)};
-}
-
-GptBlock::GptBlock(Context& context, std::string_view name, const GptShape& shape)
-    : Layer(name), shape_(shape), layers_(make_layers(context, name, shape)) {
-  own(layers_.ln_1, layers_.c_attn, layers_.attn_c_proj);
-  own(layers_.ln_2, layers_.c_fc, layers_.mlp_c_proj);
-}
-
-Tensor GptBlock::operator()(Context& context, Tensor x, std::int64_t sequences) const {
-  const LayerScope scope(context, name());
-  Tensor y = layers_.c_attn(context, layers_.ln_1(context, x));
-  {
-    const LayerScope attn(context, "attn");
-    y = attention(context, std::move(y), {.sequences = sequences, .heads = shape_.heads});
+  static double of_branch(const GptShape& shape) {
+    return kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
   }
-  y = dropout(context, layers_.attn_c_proj(context, std::move(y)), shape_.dropout);
-  x = add(context, std::move(y), std::move(x));
-  y = layers_.c_fc(context, layers_.ln_2(context, x));
-  {
-    const LayerScope mlp(context, "mlp");
-    y = gelu(context, std::move(y));
-  }
-  y = dropout(context, layers_.mlp_c_proj(context, std::move(y)), shape_.dropout);
-  return add(context, std::move(y), std::move(x));
-}
+
+  std::int64_t heads_;
+  float dropout_;
+  LayerNorm ln_1_;
+  Linear c_attn_, attn_c_proj_;
+  LayerNorm ln_2_;
+  Linear c_fc_, mlp_c_proj_;
+};
 
 Gpt::Gpt(Context& context, const GptShape& shape)
     : shape_(checked(shape)),
@@ -129,6 +143,8 @@ Gpt::Gpt(Context& context, const GptShape& shape)
   may_hold({.name = "h.*.attn.masked_bias"});
   may_hold({.name = "lm_head.weight", .same_as = "wte.weight"});
 }
+
+Gpt::~Gpt() = default;
 
 Tensor Gpt::features(Context& context, Tensor words, Tensor places, std::int64_t sequences) const {
   Tensor x = wte_(context, std::move(words)), y = wpe_(context, std::move(places));

@@ -8,7 +8,6 @@
 #include "framework/ops/loss/softmax.h"
 #include "layers/embedding.h"
 #include "layers/layer_norm.h"
-#include "layers/linear.h"
 #include "models/model.h"
 
 namespace skyline {
@@ -24,25 +23,7 @@ struct GptShape {
   bool operator==(const GptShape&) const = default;
 };
 
-// A block of attention and a perceptron, each added to what comes in.
-class GptBlock : public Layer {
- public:
-  GptBlock(Context& context, std::string_view name, const GptShape& shape);
-  // x [B T, C] to the same shape.
-  Tensor operator()(Context& context, Tensor x, std::int64_t sequences) const;
-
- private:
-  struct Layers {
-    LayerNorm ln_1;
-    Linear c_attn, attn_c_proj;
-    LayerNorm ln_2;
-    Linear c_fc, mlp_c_proj;
-  };
-  static Layers make_layers(Context& context, std::string_view name, const GptShape& shape);
-
-  GptShape shape_;
-  Layers layers_;
-};
+class GptBlock;
 
 // A transformer that tells the next word (Radford et al. 2019, "Language models are unsupervised
 // multitask learners"), with OpenAI's names:
@@ -58,6 +39,7 @@ class Gpt : public Network {
  public:
   // Throws ShapeError unless the heads divide the units.
   Gpt(Context& context, const GptShape& shape);
+  ~Gpt() override;
 
   const GptShape& shape() const noexcept { return shape_; }
 

@@ -1,15 +1,11 @@
 #include "models/models.h"
 
-#include "models/alexnet.h"
-#include "models/inception/googlenet.h"
-#include "models/inception/inception_resnet.h"
-#include "models/lenet.h"
-#include "models/mlp.h"
-#include "models/mobilenet_v2.h"
+#include <stdexcept>
+#include <string>
+
 #include "models/resnet18.h"
 #include "models/resnet20.h"
 #include "models/resnet50.h"
-#include "models/vgg16.h"
 
 namespace skyline {
 namespace {
@@ -25,8 +21,8 @@ constexpr ModelShape imagenet(int size) {
 }
 
 constexpr ModelEntry kModels[] = {
-    {"mlp", "multilayer perceptron with 256 and 128 hidden units", {}, 0.02f, 1, make<Mlp>},
-    {"lenet", "LeNet-5 (LeCun et al. 1998) with relu and max pooling", {}, 0.02f, 1, make<LeNet>},
+    {"mlp", "multilayer perceptron with 256 and 128 hidden units", {}, 0.02f, 1, make_mlp},
+    {"lenet", "LeNet-5 (LeCun et al. 1998) with relu and max pooling", {}, 0.02f, 1, make_lenet},
     {"resnet20",
      "residual network of 20 layers (He et al. 2016, section 4.2)",
      {.channels = 3, .height = 32, .width = 32, .classes = 10},
@@ -34,21 +30,21 @@ constexpr ModelEntry kModels[] = {
      1,
      make<ResNet20>},
     {"mobilenet_v2", "MobileNetV2 (Sandler et al. 2018), inverted residuals", imagenet(224), 0.01f,
-     0, make<MobileNetV2>},
+     0, make_mobilenet_v2},
     {"alexnet", "AlexNet (Krizhevsky et al. 2012) without groups", imagenet(227), 0.01f, 0,
-     make<AlexNet>},
+     make_alexnet},
     {"googlenet", "GoogLeNet (Szegedy et al. 2015) with two auxiliary heads in training",
-     imagenet(224), 0.01f, 0, make<GoogLeNet>},
+     imagenet(224), 0.01f, 0, make_googlenet},
     {"resnet18", "residual network of 18 layers (He et al. 2016), basic blocks", imagenet(224),
      0.01f, 0, make<ResNet18>},
     {"resnet50", "residual network of 50 layers (He et al. 2016), bottlenecks", imagenet(224),
      0.01f, 0, make<ResNet50>},
     {"inception-resnet-figure", "Inception-ResNet v2 as drawn by Szegedy et al. 2016",
-     imagenet(299), 0.01f, 0, make<InceptionResNetFigure>},
+     imagenet(299), 0.01f, 0, make_inception_resnet_figure},
     {"inception-resnet", "Inception-ResNet v2 (Szegedy et al. 2016) as published in TF-slim",
-     imagenet(299), 0.01f, 0, make<InceptionResNet>},
+     imagenet(299), 0.01f, 0, make_inception_resnet},
     {"vgg16", "VGG-16 (Simonyan and Zisserman 2015), configuration D", imagenet(224), 0.01f, 0,
-     make<Vgg16>},
+     make_vgg16},
 };
 
 }  // namespace

@@ -2,15 +2,19 @@
 
 #include <memory>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <string_view>
 
 #include "models/model.h"
 
 namespace skyline {
 
-// A row of the table of models. To add one: a file pair, a test, and a row in models.cpp.
+// Makes a model for such images. Throws ShapeError for images that are too small for it.
+using MakeModel = std::unique_ptr<Model>(Context& context, const ModelShape& shape);
+MakeModel make_alexnet, make_googlenet, make_inception_resnet, make_inception_resnet_figure,
+    make_lenet, make_mlp, make_mobilenet_v2, make_vgg16;
+
+// A row of the table of models. To add one: a source, its maker above, a test, and a row in
+// models.cpp.
 struct ModelEntry {
   std::string_view name;
   std::string_view summary;  // one line, no full stop
@@ -19,7 +23,7 @@ struct ModelEntry {
   // Threads that speed its steps up; 0: one a core. In steps of milliseconds, waiting for a second
   // thread on a shared core takes longer than that thread saves.
   int threads;
-  std::unique_ptr<Model> (*make)(Context& context, const ModelShape& shape);
+  MakeModel* make;
 };
 
 // Every model, cheapest first.

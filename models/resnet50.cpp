@@ -3,7 +3,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kSmallestImage = 5;  // leaves the 3 x 3 pixels that are pooled
+constexpr int kSmallestResNet50Image = 5;  // leaves the 3 x 3 pixels that are pooled
 
 ProjectionBlock::Branch bottleneck(int in, int width, int stride) {
   return {{.in = in, .out = width, .stride = stride},
@@ -16,7 +16,7 @@ ProjectionBlock::Branch bottleneck(int in, int width, int stride) {
 ResNet50::ResNet50(Context& context, const ModelShape& shape)
     : ResidualNetwork(context, shape,
                       {.model = "resnet50",
-                       .smallest_image = kSmallestImage,
+                       .smallest_image = kSmallestResNet50Image,
                        .conv1_bias = true,
                        .pool = {.kernel = 3, .stride = 2, .ceil_mode = true},
                        .branch = bottleneck,
