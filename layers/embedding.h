@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "framework/ops/connection/embedding.h"
 #include "layers/layer.h"
 
@@ -15,10 +17,15 @@ class Embedding : public Layer {
     Initializer initializer = lecun_normal;
   };
 
-  Embedding(Context& context, std::string_view name, const Options& options);
+  Embedding(Context& context, std::string_view name, const Options& options) : Layer(name) {
+    add_weight(context, {"weight"}, {{options.words, options.features}}, 1, options.initializer);
+  }
 
   // ids i32 [R] to [R, features]. Throws WordError on an unknown id.
-  Tensor operator()(Context& context, Tensor ids) const;
+  Tensor operator()(Context& context, Tensor ids) const {
+    const LayerScope scope(context, name());
+    return embedding(context, std::move(ids), parameter(0));
+  }
 };
 
 }  // namespace skyline

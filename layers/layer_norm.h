@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "framework/ops/normalization/layer_norm.h"
 #include "layers/layer.h"
 
@@ -14,10 +16,16 @@ class LayerNorm : public Layer {
     bool bias = true;
   };
 
-  LayerNorm(Context& context, std::string_view name, const Options& options);
+  LayerNorm(Context& context, std::string_view name, const Options& options) : Layer(name) {
+    add_parameter(context, {"weight"}, {{options.features}}, 1);
+    if (options.bias) add_parameter(context, {"bias"}, {{options.features}}, 0);
+  }
 
   // x [R, features] to the same shape.
-  Tensor operator()(Context& context, Tensor x) const;
+  Tensor operator()(Context& context, Tensor x) const {
+    const LayerScope scope(context, name());
+    return layer_norm(context, std::move(x), parameter(0), parameter(1));
+  }
 };
 
 }  // namespace skyline

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "framework/ops/connection/linear.h"
 #include "layers/layer.h"
 
@@ -18,10 +20,18 @@ class Linear : public Layer {
     bool transposed = false;  // files have the weight as [in, out]
   };
 
-  Linear(Context& context, std::string_view name, const Options& options);
+  Linear(Context& context, std::string_view name, const Options& options) : Layer(name) {
+    add_weight(context, {"weight"}, {{options.out, options.in}}, options.in, options.initializer,
+               options.channels);
+    if (options.transposed) transpose_in_files();
+    if (options.bias) add_parameter(context, {"bias"}, {{options.out}}, 0);
+  }
 
   // x [N, in] to [N, out].
-  Tensor operator()(Context& context, Tensor x) const;
+  Tensor operator()(Context& context, Tensor x) const {
+    const LayerScope scope(context, name());
+    return linear(context, std::move(x), parameter(0), parameter(1));
+  }
 };
 
 }  // namespace skyline
