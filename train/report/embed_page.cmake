@@ -36,9 +36,9 @@ add_page(Explanation explanation.html STYLE page.css explanation.css SCRIPT form
   make_table explanation explanation_chart explanation_page)
 add_page(Pgmo pgmo.html STYLE page.css pgmo.css SCRIPT format make_table pgmo_page)
 add_page(Olla "olla.html;order.html" STYLE page.css order.css olla.css SCRIPT format tooltip svg chart
-  make_table legend order_chart order_pair olla_page)
-add_page(Order order.html STYLE page.css order.css SCRIPT format tooltip svg chart make_table legend
-  order_chart order_pair order_section order_page)
+  cursor_chart make_table legend order_chart order_pair olla_page)
+add_page(Order order.html STYLE page.css order.css SCRIPT format tooltip svg chart cursor_chart
+  make_table legend order_chart order_pair order_section order_page)
 add_page(Lanes lanes.html STYLE page.css lanes.css SCRIPT format make_table graph_picture lanes_page)
 add_page(Mxnet mxnet.html STYLE page.css lanes.css SCRIPT format make_table graph_picture mxnet_page)
 add_page(Together together.html STYLE page.css SCRIPT format tooltip legend svg chart cursor_chart

@@ -12,13 +12,10 @@ class BudgetChart extends CursorChart {
     this.budget = budget;
     this.points = [...budget.points].reverse();  // bytes ascend
     this.from = 0;
-    this.to = Math.max(budget.budget, largest(this.points.map(([bytes]) => bytes), 0));
+    this.places = this.points.map(([bytes]) => bytes);
+    this.to = Math.max(budget.budget, largest(this.places, 0));
     this.low = 0;
     this.high = 1.05 * largest(this.points.map(([, longer]) => longer), 0) || 0.01;
-  }
-
-  cursorAt(pixel) {
-    return this.nearest(this.points.map(([bytes]) => bytes), pixel);
   }
 
   drawBase(context) {
@@ -39,12 +36,6 @@ class BudgetChart extends CursorChart {
       this.rule(context, x, this.bottom, x, this.bottom + 5, {colour: 'line'});
       this.text(context, formatBytes(bytes), x, this.bottom + 15, {align: 'center'});
     }
-  }
-  movedCursor(way) {
-    return Math.min(Math.max((this.cursor ?? -1) + way, 0), this.points.length - 1);
-  }
-  valueOf(point) {
-    return this.points[point][0];
   }
   tooltipAt(point) {
     const [bytes, longer, bound, rounds] = this.points[point];

@@ -44,6 +44,9 @@ class CurveChart extends CursorChart {
   isCursor(step) {
     return step >= 1 && step <= this.to;
   }
+  valueOf(step) {
+    return step;
+  }
   tooltipAt(step) {
     const rows = this.curves.map(({name, valueAt}) => {
       const {value, note} = valueAt(step);

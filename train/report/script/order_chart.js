@@ -1,42 +1,22 @@
 // Bytes alive while each op runs, in one order of a step. Two such charts share a scale and the op
 // under the pointer.
 
-class OrderChart extends Chart {
+class OrderChart extends PartsChart {
   // `onOp` is told the op under the pointer, or null.
   constructor(host, label, onOp) {
     super(host, {height: 330, label, margin: {left: 78, right: 46, top: 22, bottom: 30}});
-    this.low = 0;
-    this.high = 1;
-    this.from = 0;
-    this.to = 1;
-    this.step = null;
-    this.op = null;
-    this.onOp = onOp;
-    this.base.addEventListener('pointermove', (event) => {
-      this.visit(Math.floor(this.valueAtX(event.offsetX)), event.clientX, event.clientY);
-    });
-    for (const type of ['pointerleave', 'blur'])
-      this.base.addEventListener(type, () => this.leave());
-    this.base.addEventListener('keydown', (event) => {
-      const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-      if (way === undefined || this.step === null) return;
-      event.preventDefault();
-      const at = this.op === null ? -1 : this.placeOf.get(this.op);
-      const place = Math.min(Math.max(at + way, 0), this.to - 1);
-      const box = this.base.getBoundingClientRect();
-      announce(this.visit(place, box.left + this.x(place), box.top + 30));
-    });
+    Object.assign(this, {low: 0, high: 1, from: 0, to: 0, step: null, onOp, cursorColour: 'ink'});
   }
 
   // `curve` is {bytes, order}; `high` the top of the scale.
   show(step, curve, high) {
-    Object.assign(this, {step, curve, high, to: curve.bytes.length, op: null});
+    Object.assign(this, {step, curve, high, to: curve.bytes.length, cursor: null});
     this.placeOf = new Map(curve.order.map((op, place) => [op, place]));
     this.peak = largest(curve.bytes, 0);
     this.paint();
   }
   mark(op) {
-    this.op = op;
+    this.cursor = op === null ? null : this.placeOf.get(op);
     this.paintMarks();
   }
   nameOf(op) {
@@ -84,22 +64,16 @@ class OrderChart extends Chart {
     const x = Math.min(Math.max(this.x(place + 0.5), this.left + half), this.width - half);
     this.text(context, words, x, this.y(this.peak) - 12, {align: 'center', colour: 'ink'});
   }
-  drawMarks(context) {
-    if (this.op === null) return;
-    const x = this.x(this.placeOf.get(this.op) + 0.5);
-    this.rule(context, x, this.top, x, this.bottom, {colour: 'ink'});
-  }
 
-  visit(place, clientX, clientY) {
-    if (this.step === null || place < 0 || place >= this.to) return this.leave();
-    const op = this.curve.order[place];
-    this.onOp(op);
-    const content = tooltipContent(null, this.nameOf(op), [
+  tooltipAt(place) {
+    return tooltipContent(null, this.nameOf(this.curve.order[place]), [
       ['Runs as', `${formatCount(place + 1)} of ${formatCount(this.to)}`],
       ['Alive', formatBytes(this.curve.bytes[place])],
     ]);
-    showTooltip(content, clientX, clientY);
-    return content;
+  }
+  visit(place, clientX, clientY) {
+    if (this.isCursor(place)) this.onOp(this.curve.order[place]);
+    return super.visit(place, clientX, clientY);
   }
   leave() {
     this.onOp(null);

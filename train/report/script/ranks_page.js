@@ -24,6 +24,7 @@ class RankChart extends CursorChart {
     super(host, {height: 250, label, margin: {left: 78, right: 46, top: 14, bottom: 30}});
     Object.assign(this, {of, format, ideal});
     this.ranks = [...new Set(curves.flatMap(({rows}) => rows.map((row) => row.ranks)))];
+    this.places = this.ranks.map(Math.log2);
     this.from = 0;
     this.to = Math.max(1, Math.log2(largest(this.ranks, 1)));
     const values = curves.flatMap(({rows}) => rows.map(of)).filter((value) => value !== null);
@@ -85,15 +86,6 @@ class RankChart extends CursorChart {
     this.dots(context, points, kRankDot, curve.colour);
   }
 
-  cursorAt(pixel) {
-    return this.nearest(this.ranks.map(Math.log2), pixel);
-  }
-  movedCursor(way) {
-    return Math.min(Math.max((this.cursor ?? -1) + way, 0), this.ranks.length - 1);
-  }
-  valueOf(index) {
-    return Math.log2(this.ranks[index]);
-  }
   tooltipAt(index) {
     const rows = curves.flatMap(({name, rows}) => {
       const row = rows.find(({ranks}) => ranks === this.ranks[index]);

@@ -9,7 +9,7 @@ const kStrategyLooks = {
 
 // Curves of bytes over the ops of a step, or over other equal parts of it, whose titles
 // `titleOf(part)` gives. `looks` has the colour, width and dash of each curve by its name.
-class CurvesChart extends CursorChart {
+class CurvesChart extends PartsChart {
   constructor(host, curves, {looks, label, axis, titleOf}) {
     super(host, {height: 300, label, margin: {left: 78, right: 46, top: 14, bottom: 30}});
     Object.assign(this, {curves, looks, axis, titleOf});
@@ -25,18 +25,6 @@ class CurvesChart extends CursorChart {
           bytes.flatMap((value, op) => [op, op + 1].map((at) => [this.x(at), this.y(value)]));
       this.line(context, points, this.looks[name]);
     }
-  }
-  cursorAt(pixel) {
-    return Math.floor(this.valueAtX(pixel));
-  }
-  movedCursor(way) {
-    return Math.min(Math.max((this.cursor ?? -1) + way, 0), this.to - 1);
-  }
-  isCursor(op) {
-    return op >= 0 && op < this.to;
-  }
-  valueOf(op) {
-    return op + 0.5;
   }
   tooltipAt(op) {
     return tooltipContent(
