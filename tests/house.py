@@ -19,8 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NO_SOURCE = (".json", ".csv", ".png", ".jpg", ".gif", ".gz", ".svg", ".bin")
 # From the top: a folder or a loose file of train/ may include those after it.
 FLOORS = ["main", "commands", "trainer_report", "labs", "lab", "make_workload", "translation",
-          "text", "images", "trainer", "ranks", "workload", "data_results", "report", "decide",
-          "state", "run", "options", "run_folder", "checkpoints", "cli", "optimizers", "history"]
+          "text", "images", "even_workload", "trainer", "ranks", "workload", "data_results",
+          "report", "decide", "state", "run", "options", "run_folder", "checkpoints", "cli",
+          "optimizers", "history"]
 LANE_ROOMS = r"^(framework/lanes|memory/lanes|train/lab/lanes)/"
 LANES = r"\b[Ll]anes\b|[A-Za-z]+Lanes|Lanes[A-Z]|LaneQueue|WideOp"
 RANKS = r"\branks\b|Rank[A-Z][a-z]|SumBuckets|\branks_"

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/host.h"
 #include "framework/ops/normalization/batch_norm.h"
-#include "memory/alignment.h"
 #include "train/cli/option_list.h"
 #include "train/data_results.h"
-#include "train/decide/decide.h"
-#include "train/decide/engines.h"
-#include "train/decide/live_parts.h"
-#include "train/decide/step_budget.h"
+#include "train/even_workload.h"
 #include "train/images/image_data.h"
 #include "train/images/image_run.h"
 #include "train/images/trained_network.h"
@@ -19,7 +14,6 @@
 #include "train/report/report.h"
 #include "train/run/dry_run.h"
 #include "train/run/random_bits.h"
-#include "train/workload.h"
 
 namespace skyline {
 namespace {
@@ -66,12 +60,10 @@ std::vector<float> class_weights(const std::string& said, const ImageData& data)
 }
 
 // Trains an image classifier.
-class ImageWorkload final : public Workload {
+class ImageWorkload final : public EvenWorkload {
  public:
   ImageWorkload(const TrainOptions& options, const LiveParts& live, Console& console)
-      : options_(options),
-        live_(live),
-        console_(console),
+      : EvenWorkload(options, live, console),
         data_(open_image_data(options.data, find_model(options.model).shape)),
         run_options_{.model = options.model,
                      .shape = data_.shape(),
@@ -80,7 +72,6 @@ class ImageWorkload final : public Workload {
                      .class_weights = class_weights(options.class_weights, data_),
                      .batch_size = static_cast<std::size_t>(options.batch_size),
                      .decode_threads = static_cast<std::size_t>(options.data.decode_threads)} {
-    live_.orders = context_options(options.step).orders;
     live_.warn = [&console](const std::string& line) { console.warn(line); };
     // Checks the batch size before a run folder is made.
     const Loader loader(*data_.train,
@@ -101,8 +92,13 @@ class ImageWorkload final : public Workload {
               .uses = {"predict RUN FILE.jpg", "evaluate RUN"}};
     for (const std::string& warning : data_.warnings) console.warn(warning);
     if (run_options_.batch_size == 1) warn_of_single_values();
-    const bool has_budget = options.step.memory_bytes.has_value();
-    if (options.memory.device == "cpu" && !has_budget) require_memory();
+    // Small batches need no dry run to know that they fit.
+    constexpr std::uint64_t kSmallBatch = std::uint64_t{64} << 20;  // bytes
+    const std::uint64_t batch_bytes =
+        run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
+    if (batch_bytes > kSmallBatch) {
+      require_memory("training", (LoaderOptions{}.prefetch + 1) * batch_bytes);
+    }
   }
 
   std::vector<ReportFact> facts(Mode mode) const override {
@@ -125,49 +121,6 @@ class ImageWorkload final : public Workload {
     }
     return facts;
   }
-  StepTrial dry_step(const StepDecisions& decisions) override {
-    const Mode mode = Mode::kTraining;
-    if (!trial_ || trial_->made_for.buckets != decisions.buckets ||
-        trial_->made_for.prefetch != decisions.prefetch) {
-      LiveParts live = live_;
-      // No trial takes other engines on a CUDA device, where choosing them takes time.
-      if (options_.memory.device == "cpu") {
-        live.engines = std::make_shared<EngineChoices>(*live_.engines);
-      }
-      DryRun run = dry_run(decisions, live, mode);
-      trial_.emplace(decisions, live, TriedEngines(live.engines), std::move(run));
-    }
-    trial_->run.set_savings(decisions.savings);
-    if (trial_->engines.choose(decisions.engines)) trial_->run.forget_kernels();
-    StepTrial trial{.facts = trial_->run.foresee(options_.batch_size, mode, DryRun::Graph::kOn)};
-    trial.reserved_bytes = reserved_bytes(options_.memory, trial.facts, {&trial.facts.trace, 1});
-    live_.engines->above_peak = trial_->live.engines->above_peak;  // the same for all decisions
-    return trial;
-  }
-  // All batches have one size.
-  DryRunFacts longest_step(const StepDecisions& decisions, Mode mode) override {
-    return dry_run(decisions, live_, mode).foresee(options_.batch_size, mode, DryRun::Graph::kOn);
-  }
-  using Workload::on;
-  // The engines of a budget are entered once, so that they are saved with the others.
-  std::unique_ptr<ModelRun> on(const StepDecisions& decisions, const MemoryOptions& given,
-                               Mode mode, const MemoryWatch& watch) override {
-    trial_.reset();  // the run needs its memory
-    TriedEngines(live_.engines).choose(decisions.engines);
-    MemoryOptions memory = planned_in_time(
-        given, [&] { return needs(decisions, mode); }, console_);
-    memory.warmup_steps = decisions.warmup_steps;
-    auto run = std::make_unique<ImageRun>(memory, context_options(options_, decisions, live_, mode),
-                                          run_options(decisions, live_, watch), &data_);
-    if (memory.policy == ShapePolicy::kUpperBound && run->memory.session() != nullptr) {
-      run->memory.session()->adopt(longest_step(decisions, mode).trace,
-                                   mode == Mode::kTraining
-                                       ? training_key(run_options_.batch_size)
-                                       : inference_key(run_options_.batch_size));
-    }
-    return run;
-  }
-
   void prepare() override {
     say_normalisation();
     mean_ = compute_mean(data_, options_.data, console_);
@@ -207,30 +160,17 @@ class ImageWorkload final : public Workload {
   DataResults results(const StepDecisions&) override { return {.bad_images = data_.unreadable()}; }
 
  private:
-  // Dry steps with engine choices of their own.
-  struct Trial {
-    StepDecisions made_for;
-    LiveParts live;
-    TriedEngines engines;
-    DryRun run;
-  };
-  ImageRunOptions run_options(const StepDecisions& decisions, const LiveParts& live,
-                              const MemoryWatch& watch = {}) const {
+  std::unique_ptr<ModelRun> make_run(const MemoryOptions& memory, const Context::Options& context,
+                                     const StepShares& shares,
+                                     const MemoryWatch& watch) const override {
     ImageRunOptions options = run_options_;
-    options.shares = step_shares(options_, decisions, live);
+    options.shares = shares;
     options.watch = watch;
-    return options;
-  }
-  DryRun dry_run(const StepDecisions& decisions, const LiveParts& live, Mode mode) const {
-    return DryRun(std::make_unique<ImageRun>(
-        dry_memory(options_.memory.guard),
-        dry_context(context_options(options_, decisions, live, mode), mode),
-        run_options(decisions, live)));
+    return std::make_unique<ImageRun>(memory, context, options, &data_);
   }
   // An evaluation may come before the warm-up ends, in a resumed run for example.
-  PlanNeeds needs(const StepDecisions& decisions, Mode mode) const {
-    PlanNeeds needs{.longest = dry_run(decisions, live_, mode).foresee(options_.batch_size, mode)};
-    needs.steps.push_back(needs.longest.trace);
+  PlanNeeds needs(const StepDecisions& decisions, Mode mode) const override {
+    PlanNeeds needs = EvenWorkload::needs(decisions, mode);
     if (mode == Mode::kTraining) {
       const auto size = std::min<std::int64_t>(options_.batch_size,
                                                static_cast<std::int64_t>(data_.test->size()));
@@ -238,23 +178,6 @@ class ImageWorkload final : public Workload {
           dry_run(decisions, live_, Mode::kInference).foresee(size, Mode::kInference).trace;
     }
     return needs;
-  }
-  // A step that the machine cannot hold would be ended by the system without a word. Small batches
-  // need no dry run to know that they fit.
-  void require_memory() const {
-    constexpr std::uint64_t kSmallBatch = std::uint64_t{64} << 20;  // bytes
-    const LoaderOptions reading;
-    const std::uint64_t batch_bytes =
-        run_options_.batch_size * data_.train->image_shape().elements() * sizeof(float);
-    if (batch_bytes <= kSmallBatch) return;
-    const DryRunFacts step = dry_run(as_said(options_), live_, Mode::kTraining)
-                                 .foresee(options_.batch_size, Mode::kTraining);
-    require_host_memory(facts_.name,
-                        fmt::format("training with batches of {} images (--memory, "
-                                    "--micro-batches or a smaller --batch-size take less)",
-                                    options_.batch_size),
-                        step.resident_bytes + lower_bound_bytes(step.trace, kAlignmentBytes) +
-                            (reading.prefetch + 1) * batch_bytes);
   }
   // Batch normalization makes a value that is alone in its channel 0, whatever it is. The op's
   // first two results, its output and its means, are then of one size.
@@ -278,13 +201,9 @@ class ImageWorkload final : public Workload {
                  normalisation_text(*data_.normalisation, run_options_.shape.channels));
   }
 
-  TrainOptions options_;
-  LiveParts live_;
-  Console& console_;
   ImageData data_;
   std::shared_ptr<const MeanImage> mean_;  // null: nothing is subtracted
   ImageRunOptions run_options_;
-  std::optional<Trial> trial_;
 };
 
 }  // namespace
