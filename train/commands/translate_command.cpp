@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "data/text/tokenizer.h"
 #include "train/commands/commands.h"
 #include "train/images/trained_network.h"
+#include "train/run/now_seconds.h"
 #include "train/state/training_state.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_evaluation.h"
@@ -207,13 +207,13 @@ CommandResult run(TranslateArguments arguments, Console& console) {
            seq2seq_shape(options.translation, static_cast<std::int64_t>(vocabularies.source.size()),
                          static_cast<std::int64_t>(vocabularies.target.size()))});
   restore_weights(run, trained.loaded.checkpoint, {});
-  const auto started = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   const auto translated = answers(run, vocabularies, lines, arguments.translator,
                                   static_cast<std::size_t>(options.batch_size));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+  const double seconds = now_seconds() - started;
 
   Translations answer{.checkpoint = trained.loaded.path.string(),
-                      .seconds = seconds.count(),
+                      .seconds = seconds,
                       .translations = {},
                       .unknown_words = unknown};
   CommandResult result;

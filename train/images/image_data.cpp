@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "train/checkpoints/safetensors.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
+#include "train/run/now_seconds.h"
 #include "train/run/random_bits.h"
 
 namespace skyline {
@@ -132,11 +132,6 @@ std::vector<std::size_t> class_sizes(const ImageData& data, Split split) {
 }
 
 constexpr const char* kTensor = "mean";
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point started) {
-  return std::chrono::duration<double>(Clock::now() - started).count();
-}
 
 std::string mean_text(const MeanImage& mean, const Dataset& images, double seconds) {
   const std::size_t all = images.size(), chosen = std::min(all, kMostMeanImages);
@@ -266,12 +261,23 @@ ImageCollection open_images(const DataOptions& options, ImageFolderOptions folde
 }
 
 std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
-                                              const MeanProgress& progress) {
+                                              Console& console) {
+  constexpr double kBetweenLines = 0.1;  // seconds
   if (data.train_images == nullptr || !options.has_mean_image()) return nullptr;
-  MeanImage mean = mean_image(
-      *data.train_images, random_bits(options.seed),
-      {.threads = static_cast<std::size_t>(options.decode_threads), .progress = progress});
+  const double started = now_seconds();
+  double shown = started;
+  const auto show = [&](std::size_t done, std::size_t images) {
+    const double now = now_seconds();
+    if (now - shown < kBetweenLines) return;
+    shown = now;
+    console.show_transient(fmt::format("mean image: {} of {} images", done, images));
+  };
+  MeanImage mean =
+      mean_image(*data.train_images, random_bits(options.seed),
+                 {.threads = static_cast<std::size_t>(options.decode_threads), .progress = show});
   if (options.mean == "channel") mean = channel_mean(mean);
+  console.wipe_transient();
+  console.say(mean_text(mean, *data.train, now_seconds() - started));
   return std::make_shared<const MeanImage>(std::move(mean));
 }
 
@@ -312,23 +318,6 @@ std::shared_ptr<const MeanImage> stored_mean(const std::filesystem::path& folder
   throw CheckpointError(
       fmt::format("{}: {} is missing, and there are no training images to compute the mean of",
                   folder.string(), kMeanFile));
-}
-
-std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
-                                              Console& console) {
-  constexpr double kBetweenLines = 0.1;  // seconds
-  const auto started = Clock::now();
-  double shown = 0;
-  std::shared_ptr<const MeanImage> mean =
-      compute_mean(data, options, [&](std::size_t done, std::size_t images) {
-        const double now = seconds_since(started);
-        if (now - shown < kBetweenLines) return;
-        shown = now;
-        console.show_transient(fmt::format("mean image: {} of {} images", done, images));
-      });
-  console.wipe_transient();
-  if (mean != nullptr) console.say(mean_text(*mean, *data.train, seconds_since(started)));
-  return mean;
 }
 
 }  // namespace skyline

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,11 +85,11 @@ Normalisations fixed_normalisation(const DataOptions& options);
 // they are scaled to less than that.
 ImagePipeline pipeline_of(const DataOptions& options, int insize);
 
-// Computes the mean image that the options ask for. Returns null if they ask for none, and for data
-// other than image files. Throws DataError.
-using MeanProgress = std::function<void(std::size_t done, std::size_t images)>;
+// Computes the mean image that the options ask for, with its progress on the console and a final
+// line. Returns null if they ask for none, and for data other than image files. Unreadable images
+// are in data.bad_images afterwards. Throws DataError.
 std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
-                                              const MeanProgress& progress = {});
+                                              Console& console);
 // Makes both splits subtract `mean`; null: the numbers of the options. Throws DataError if it has
 // another size.
 void set_mean(const ImageData& data, const std::shared_ptr<const MeanImage>& mean);
@@ -128,10 +127,5 @@ std::shared_ptr<const MeanImage> read_mean(const std::filesystem::path& folder);
 
 // Throws CheckpointError if the folder has none.
 std::shared_ptr<const MeanImage> stored_mean(const std::filesystem::path& folder);
-
-// compute_mean() with its progress on the console and a final line. Unreadable images are in
-// data.bad_images afterwards.
-std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataOptions& options,
-                                              Console& console);
 
 }  // namespace skyline

@@ -1,15 +1,13 @@
 #include "train/lab/compared_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "memory/device/out_of_memory.h"
+#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Steps per turn of an allocator: enough to warm the caches, but each takes four turns or more.
 std::int64_t steps_per_turn(std::int64_t steps) {
@@ -52,16 +50,16 @@ ComparedRun TimedRun::finish() {
 
 void TimedRun::timed_step() {
   const std::int64_t number = std::ssize(compared_.losses);
-  const auto started = Clock::now();
+  const double started = now_seconds();
   compared_.losses.push_back(run_->train_step(
       {.learning_rate = static_cast<float>(program_.rate.at(number)), .step = number + 1}));
-  const std::chrono::duration<double> elapsed = Clock::now() - started;
+  const double seconds = now_seconds() - started;
   if (number + 1 == program_.warmup_steps) {
     device_allocations_before_ = run_->memory.statistics().device_allocations;
   }
   // The step after the warm-up includes the switch, so it is not timed either.
   if (number <= program_.warmup_steps) return;
-  step_seconds_.push_back(elapsed.count());
+  step_seconds_.push_back(seconds);
   const std::vector<std::uint32_t>& calls = run_->memory.calls().last_step().acquire_ns;
   allocate_ns_.insert(allocate_ns_.end(), calls.begin(), calls.end());
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -14,13 +13,10 @@
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
+#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Returns only the blocks with a fixed offset.
 CsvPlan fixed_part(const Trace& trace, std::uint64_t alignment) {
@@ -241,7 +237,7 @@ std::string PlanResult::text() const {
 }
 
 PlanResult answer(const PlanRequest& question) {
-  const auto start = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   const PlanOptions& options = question.options;
   PlanResult answer{.blocks = question.trace.size(),
                     .fixed_blocks = fixed_block_count(question.trace),
@@ -257,7 +253,7 @@ PlanResult answer(const PlanRequest& question) {
     answer.plan = found_plan(question);
   }
   answer.seconds =
-      answer.plan && answer.plan->seconds > 0 ? answer.plan->seconds : seconds_since(start);
+      answer.plan && answer.plan->seconds > 0 ? answer.plan->seconds : now_seconds() - started;
   return answer;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "memory/replay/live_bytes.h"
@@ -13,6 +12,7 @@
 #include "train/decide/program_graph.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
+#include "train/run/now_seconds.h"
 
 namespace skyline {
 
@@ -313,7 +313,7 @@ const AllocatorAnswer* least_allocator(const DryRunResult& answer) {
 }
 
 DryRunResult answer(const DryRunRequest& asked) {
-  const auto started = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   DryRunResult answer{.question = asked};
   const DryRunRequest& question = answer.question;
   add_budget(answer);
@@ -348,8 +348,7 @@ DryRunResult answer(const DryRunRequest& asked) {
                                            {question.allocators[static_cast<std::size_t>(row)]})
                                .allocators.front();
   }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-  answer.seconds = elapsed.count();
+  answer.seconds = now_seconds() - started;
   return answer;
 }
 
