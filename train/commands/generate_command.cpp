@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <limits>
 #include <memory>
-#include <numbers>
 #include <sstream>
 
 #include "train/commands/commands.h"

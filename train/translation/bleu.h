@@ -35,8 +35,6 @@ class Bleu {
   double exact_match() const;
 
   std::uint64_t sentences() const noexcept { return sentences_; }
-  std::uint64_t answer_words() const noexcept { return answer_words_; }
-  std::uint64_t reference_words() const noexcept { return reference_words_; }
 
   // "BLEU 31.42 (62.1/38.0/25.3/17.2, brevity 0.981, 1000 sentences)".
   std::string text() const;
