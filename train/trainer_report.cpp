@@ -282,8 +282,7 @@ CommandResult Trainer::result(int exit_code) {
   if (exit_code == 0 && out_of_patience()) console_.say(patience_text());
   if (exit_code != 0) {
     console_.warn(
-        fmt::format("interrupted {} step {}; saved. Continue with: skyline train "
-                    "--resume {}",
+        fmt::format("interrupted {} step {}; saved. Continue with: skyline train --resume {}",
                     evaluation_due() ? "in the evaluation after" : "after", position_.step,
                     directory_->path().string()));
   }

@@ -219,8 +219,7 @@ CommandRun declare_check_data(OptionList& list) {
   const auto arguments = std::make_shared<CheckDataArguments>();
   list.add("DATA", path(arguments->data_path, "DIR|FILE"),
            "An image folder (train/CLASS/*, val/CLASS/*; CLASS/*), a folder of IDX or CIFAR's "
-           "files, or a "
-           "tab-separated file of sentences");
+           "files, or a tab-separated file of sentences");
   add_list_options(list, arguments->data);
   add_class_options(list, arguments->data);
   add_decode_threads(list, arguments->data);

@@ -216,8 +216,7 @@ CommandRun declare_dry_run(OptionList& list) {
   add_step_options(list, arguments->step);
   list.add("--as-chainer", flag(arguments->as_chainer),
            "Run ops as Chainer 3 has them, which PGMO measured: none writes in place, each relu is "
-           "an "
-           "op, gradients are added as they arrive, an LSTM packs its weights in each call")
+           "an op, gradients are added as they arrive, an LSTM packs its weights in each call")
       .excludes("--memory", kOfOurOps)
       .excludes("--budgets", kOfOurOps)
       .excludes("--slowdown", kOfOurOps);

@@ -52,8 +52,7 @@ std::string BudgetAnswer::text() const {
       engines.empty() ? "" : fmt::format(" (smaller engines: {})", engines.size());
   return fmt::format(
       "budget {}: {} of {} values are recomputed{}{}{}; the step fits in {} instead of {} and "
-      "takes "
-      "{} longer, at least {} (seconds {}; planned in {:.2f} s)",
+      "takes {} longer, at least {} (seconds {}; planned in {:.2f} s)",
       format_bytes(budget_bytes), recomputed, candidates, rounds, early, smaller,
       format_bytes(reserved_bytes), format_bytes(unlimited_bytes), percent(overhead()),
       percent(bound()), seconds_source, planning_seconds);

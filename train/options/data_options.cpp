@@ -60,8 +60,7 @@ void add_image_sources(OptionList& list, DataOptions& options) {
            "binary files");
   add_list_options(list, options);
   list.add("--val-split", number(options.val_split, kLeastShare, 1 - kLeastShare),
-           "Share of each class's training images to validate on, where no folder is for that: "
-           "0.1",
+           "Share of each class's training images to validate on, where no folder is for that: 0.1",
            kImagesOnly | kMayBeAbsent)
       .excludes("--val-list");
 }

@@ -54,8 +54,7 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
       .needs({"--device cuda"}, kCudaOnly);
   list.add("--no-prefetch", negated_flag(options.prefetch),
            "CUDA: copy each batch when its step begins (default: during the step before, into "
-           "memory "
-           "of its own, where the device has room for one more batch, without --memory)",
+           "memory of its own, where the device has room for one more batch, without --memory)",
            kImagesOnly | kNeutral | kMayBeAbsent)
       .needs({"--device cuda"}, kCudaOnly);
   list.add("--graph", flag(options.graph),

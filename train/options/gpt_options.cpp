@@ -22,8 +22,7 @@ void add_gpt_network_options(OptionList& list, GptOptions& options) {
            "Heads of attention; divide the units (default: the model's)", kOfGpt);
   list.add("--length", integer(options.length, 1, kMostLength),
            "Words of a window (default: the model's most, 64 of gpt-small, 256 of gpt-medium and "
-           "1024 of "
-           "gpt2; a larger number adds positions to the model)",
+           "1024 of gpt2; a larger number adds positions to the model)",
            kOfGpt);
   list.add("--biases", flag(options.biases), "Give gpt-small or gpt-medium biases, as gpt2 has",
            kOfGpt);

@@ -89,8 +89,7 @@ void add_budget_options(OptionList& list, StepOptions& options) {
       .needs({"--allocator planned"}, "--memory plans each step: it needs --allocator planned");
   list.add("--profile", text(options.profile, "FILE"),
            "Seconds of each op for --memory and --ranks, from another run's folder or profile.json "
-           "(default: a "
-           "model of the device)",
+           "(default: a model of the device)",
            kNeutral | kMayBeAbsent);
 }
 

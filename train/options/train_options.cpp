@@ -76,9 +76,8 @@ void add_optimization_options(OptionList& list, TrainOptions& options) {
            kMayChange | kMayBeAbsent);
   list.add("--schedule", choice(options.schedule, schedule_names(), "schedule"),
            "How the learning rate falls over the run. cosine: from step to step, to "
-           "--least-learning-rate; step: to a "
-           "tenth at half of the run and to a hundredth at three quarters; milestones: at "
-           "--milestones; constant: never",
+           "--least-learning-rate; step: to a tenth at half of the run and to a hundredth at three "
+           "quarters; milestones: at --milestones; constant: never",
            kMayChange)
       .needs({"--milestones"}, "--schedule milestones needs --milestones, such as 30,60",
              kMilestones);

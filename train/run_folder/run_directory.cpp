@@ -258,8 +258,7 @@ void RunDirectory::cut_steps(LogFile& file, std::string_view name, std::int64_t 
   }
   if (damaged == 0) return;
   warnings_.push_back(
-      fmt::format("{}: {} damaged line{} skipped, the first is line {}; all others "
-                  "are kept",
+      fmt::format("{}: {} damaged line{} skipped, the first is line {}; all others are kept",
                   (path() / name).string(), damaged, damaged == 1 ? "" : "s", first_damaged));
 }
 
