@@ -26,9 +26,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // 2 epochs of 4 steps.
-const std::vector<std::string> kTrain = {"train", "--model",   "lenet", "--images",
-                                         "16",    "--epochs",  "2",     "--batch-size",
-                                         "4",     "--threads", "1"};
+const std::vector<std::string> kTrain = {
+    "train",        "--model", "lenet",     "--images", "16",       "--epochs",       "2",
+    "--batch-size", "4",       "--threads", "1",        "--config", few_test_images()};
 
 class LostFolder : public ::testing::Test {
  protected:

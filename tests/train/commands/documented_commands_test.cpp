@@ -59,7 +59,7 @@ class DocumentedCommands : public testing::Test {
  protected:
   DocumentedCommands() {
     const fs::path program = folder_ / "build/release/train/skyline";
-    tests::write_text(folder_ / "small.json", R"({"steps": 1, "batch_size": 4})");
+    tests::write_text(folder_ / "small.json", R"({"steps": 1, "batch_size": 4, "test_images": 8})");
     tests::write_text(
         program,
         "#!/bin/bash\n"

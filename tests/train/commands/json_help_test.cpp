@@ -216,7 +216,7 @@ TEST_F(JsonHelp, HasTheKeysOfRuns) {
   run({"--model", "lenet", "--data", path("images"), "--steps", "4", "--batch-size", "4",
        "--memory", "2MiB", "--output", path("run")});
   run({"--model", "seq2seq", "--data", "numbers", "--steps", "4", "--batch-size", "8", "--units",
-       "8", "--pairs", "64", "--output", path("text")});
+       "8", "--pairs", "64", "--val-pairs", "8", "--output", path("text")});
   run(small_gpt(path("gpt")));
   expect_the_same_keys();
 }
@@ -243,7 +243,8 @@ TEST_F(JsonHelp, HasTheKeysOfPredictions) {
 
 TEST_F(JsonHelp, HasTheKeysOfTranslations) {
   skyline_program({"train", "--model", "seq2seq", "--data", "numbers", "--steps", "2",
-                   "--batch-size", "8", "--units", "8", "--pairs", "64", "--output", path("run")});
+                   "--batch-size", "8", "--units", "8", "--pairs", "64", "--val-pairs", "8",
+                   "--output", path("run")});
   std::ofstream(path("in.txt")) << "one\n";
   std::ofstream(path("out.txt")) << "un\n";
   use("translate");
@@ -262,8 +263,8 @@ TEST_F(JsonHelp, HasTheKeysOfTexts) {
 TEST_F(JsonHelp, HasTheKeysOfComparisons) {
   write_images();
   for (const char* batch : {"4", "2"}) {
-    skyline_program({"train", "--model", "lenet", "--steps", "2", "--batch-size", batch, "--output",
-                     path(batch)});
+    skyline_program({"train", "--model", "lenet", "--images", "16", "--steps", "2", "--batch-size",
+                     batch, "--config", few_test_images(), "--output", path(batch)});
   }
   use("compare");
   run({"--model", "lenet", "--data", path("images"), "--steps", "4", "--batch-size", "4",

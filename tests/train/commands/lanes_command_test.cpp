@@ -18,8 +18,8 @@ class LanesCommand : public testing::Test {
   // Five steps.
   Outcome train(const std::string& run, const Words& more) {
     // Enough steps for lanes to run some.
-    Words words = {"train",    "--images", "80",     "--batch-size", "4",
-                   "--epochs", "1",        "--json", "--output",     folder_ / run};
+    Words words = {"train", "--images", "80",       "--batch-size", "4",        "--epochs",
+                   "1",     "--json",   "--output", folder_ / run,  "--config", few_test_images()};
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words);
   }

@@ -21,7 +21,7 @@ class MemoryBudgetTest : public ::testing::Test {
                    "--threads", "1",        "--output", path(run),      "--json"};
     words.insert(words.end(), more.begin(), more.end());
     if (std::ranges::find(words, "seq2seq") == words.end()) {
-      words.insert(words.end(), {"--images", "64"});
+      words.insert(words.end(), {"--images", "64", "--config", few_test_images()});
     }
     return skyline_program(words);
   }
@@ -144,11 +144,28 @@ bool resnet20_has_smaller_engines() {
 TEST_F(MemoryBudgetTest, SmallerEnginesKeepIt) {
   constexpr int kKib = 4950;
   const auto run = [&](const std::string& name) {
-    return skyline_program(
-        {"train",     "--model",   "resnet20", "--images", "64",
-         "--epochs",  "1",         "--steps",  "1",        "--batch-size",
-         "4",         "--threads", "1",        "--memory", std::to_string(kKib) + "KiB",
-         "--engines", "fitting",   "--output", path(name), "--json"});
+    return skyline_program({"train",
+                            "--model",
+                            "resnet20",
+                            "--images",
+                            "64",
+                            "--epochs",
+                            "1",
+                            "--steps",
+                            "1",
+                            "--batch-size",
+                            "4",
+                            "--threads",
+                            "1",
+                            "--memory",
+                            std::to_string(kKib) + "KiB",
+                            "--engines",
+                            "fitting",
+                            "--output",
+                            path(name),
+                            "--json",
+                            "--config",
+                            few_test_images()});
   };
   const Outcome answer = run("run");
   ASSERT_EQ(answer.exit_code, 0) << answer.messages;

@@ -48,6 +48,8 @@ class MemoryLimitsTest : public ::testing::Test {
                                       "1",
                                       "--threads",
                                       std::to_string(threads),
+                                      "--config",
+                                      few_test_images(),
                                       "--out",
                                       folder_ / "run"};
     words.insert(words.end(), more.begin(), more.end());
@@ -101,10 +103,10 @@ TEST_F(MemoryLimitsTest, RefusesACapacityAboveWhatThereIs) {
 // A warm-up in the pool takes more than the plan.
 TEST_F(MemoryLimitsTest, ACapacityThatADryRunFitsTrainsAndResumes) {
   const auto words = [&](const char* run, std::vector<std::string> more) {
-    std::vector<std::string> all = {"train",    "--model",   "resnet20", "--images",
-                                    "64",       "--insize",  "32",       "--batch-size",
-                                    "16",       "--threads", "1",        "--schedule",
-                                    "constant", "--json",    "--out",    folder_ / run};
+    std::vector<std::string> all = {
+        "train",    "--model",      "resnet20", "--images",        "64",    "--insize",
+        "32",       "--batch-size", "16",       "--threads",       "1",     "--schedule",
+        "constant", "--json",       "--config", few_test_images(), "--out", folder_ / run};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };

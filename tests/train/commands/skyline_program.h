@@ -1,11 +1,13 @@
 #pragma once
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/train/parsed_json.h"
+#include "tests/train/temporary_folder.h"
 #include "train/cli/cli.h"
 #include "train/commands/commands.h"
 
@@ -28,6 +30,17 @@ inline Outcome skyline_program(std::vector<std::string> arguments) {
   outcome.output = output.str();
   outcome.messages = messages.str();
   return outcome;
+}
+
+// A file for --config. Runs on generated images then end with an evaluation of 44 of them: that of
+// the default, 2000, takes longer than the steps of a test.
+inline const std::string& few_test_images() {
+  static const TemporaryFolder folder;
+  static const std::string file = [] {
+    std::ofstream(folder / "few.json") << R"({"test_images": 44})";
+    return (folder / "few.json").string();
+  }();
+  return file;
 }
 
 }  // namespace skyline

@@ -27,9 +27,9 @@ class TrainCommandsTest : public ::testing::Test {
 
   // A run of 4 steps.
   Outcome train(std::vector<std::string> more) {
-    std::vector<std::string> words = {"train", "--model",   "lenet", "--images",
-                                      "16",    "--epochs",  "1",     "--batch-size",
-                                      "4",     "--threads", "1"};
+    std::vector<std::string> words = {
+        "train",        "--model", "lenet",     "--images", "16",       "--epochs",       "1",
+        "--batch-size", "4",       "--threads", "1",        "--config", few_test_images()};
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words);
   }

@@ -217,9 +217,11 @@ class FrozenTraining : public ::testing::Test {
     return skyline_program(words);
   }
   Names begin(const std::string& name, Names more) const {
-    Names words = {
-        "--out", (folder_ / name).string(), "--model", "lenet", "--images", "32", "--batch-size",
-        "4"};
+    Names words = {"--out",        (folder_ / name).string(),
+                   "--model",      "lenet",
+                   "--images",     "32",
+                   "--batch-size", "4",
+                   "--config",     few_test_images()};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

@@ -285,8 +285,9 @@ TEST_F(InitialWeightsTest, AValueThatIsNotFiniteIsRefusedByName) {
 TEST_F(InitialWeightsTest, TrainBeginsWithThemAndARunIsASourceToo) {
   const auto train = [&](std::vector<std::string> more) {
     std::vector<std::string> words = {
-        "train", "--model", "lenet",     "--images", "16",           "--steps", "1",
-        "--lr",  "1e-9",    "--threads", "1",        "--batch-size", "4"};
+        "train", "--model",  "lenet",          "--images",  "16", "--steps",
+        "1",     "--lr",     "1e-9",           "--threads", "1",  "--batch-size",
+        "4",     "--config", few_test_images()};
     words.insert(words.end(), more.begin(), more.end());
     return skyline_program(words);
   };

@@ -87,9 +87,9 @@ TEST(DryRunRanks, ShowWhatSharedUpdatesSave) {
 TEST(DryRunRanks, TakeAProfile) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
-  const Outcome trained =
-      skyline_program({"train", "--model", "lenet", "--data", "shapes", "--images", "64",
-                       "--batch-size", "16", "--steps", "3", "--threads", "1", "--output", run});
+  const Outcome trained = skyline_program(
+      {"train", "--model", "lenet", "--data", "shapes", "--images", "64", "--batch-size", "16",
+       "--steps", "3", "--threads", "1", "--output", run, "--config", few_test_images()});
   ASSERT_EQ(trained.exit_code, 0) << trained.messages;
   const Outcome outcome =
       skyline_program({"dry-run", "--model", "lenet", "--batch-size", "16", "--threads", "1",

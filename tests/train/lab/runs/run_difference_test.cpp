@@ -112,8 +112,9 @@ class TwoRuns : public testing::Test {
 
   static std::string run(const std::string& name) { return *folder_ / name; }
   static void train(const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"train",   "--model", "lenet",    "--images", "64",
-                                      "--steps", "3",       "--output", run(name)};
+    std::vector<std::string> words = {
+        "train",    "--model", "lenet",    "--images",       "64", "--steps", "3",
+        "--output", run(name), "--config", few_test_images()};
     words.insert(words.end(), more.begin(), more.end());
     ASSERT_EQ(skyline_program(words).exit_code, 0) << name;
   }
