@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "framework/backward/backward_graph.h"
 #include "framework/cuda/cublas/cublas_products.h"
@@ -136,13 +137,21 @@ std::vector<cudnnBackendNumericalNote_t> notes_of_engine(const CudnnDescriptor& 
   return engine.numerical_notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
-std::vector<cudnnBackendNumericalNote_t> notes_of(const std::string& key,
-                                                  const EngineChoice& choice) {
-  const auto [kind, problem] = problem_of(key);
-  EngineChoices engines = described_card();
-  const DescribedLibrary library(engines);
-  return notes_of_engine(convolution_graph(kind, problem, choice.finishes, nullptr), library,
-                         choice.engine);
+// cuDNN takes milliseconds to answer, and several tests ask about the same engines.
+const std::vector<cudnnBackendNumericalNote_t>& notes_of(const std::string& key,
+                                                         const EngineChoice& choice) {
+  static std::map<std::tuple<std::string, bool, std::int64_t>,
+                  std::vector<cudnnBackendNumericalNote_t>>
+      known;
+  const auto [found, is_new] = known.try_emplace({key, choice.finishes, choice.engine});
+  if (is_new) {
+    const auto [kind, problem] = problem_of(key);
+    EngineChoices engines = described_card();
+    const DescribedLibrary library(engines);
+    found->second = notes_of_engine(convolution_graph(kind, problem, choice.finishes, nullptr),
+                                    library, choice.engine);
+  }
+  return found->second;
 }
 
 // Returns how many of the chosen engines have that note.
