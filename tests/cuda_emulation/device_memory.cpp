@@ -2,10 +2,12 @@
 
 #include "tests/cuda_emulation/device_memory.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <list>
 #include <new>
 #include <numeric>
@@ -69,6 +71,37 @@ void poison(void* address, std::size_t bytes) {
   std::memset(address, kPoison, std::min(bytes, kMost));
 }
 
+std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+std::size_t whole_pages(std::size_t bytes) { return whole(std::max<std::size_t>(bytes, 1), 4096); }
+
+struct sigaction& action_before() {
+  static struct sigaction action;
+  return action;
+}
+
+// Opens the block that a kernel touches. Whatever else happened happens again, and is no more ours.
+void open_touched(int, siginfo_t* touched, void*) {
+  Memory& own = memory();
+  const auto* const address = static_cast<const std::byte*>(touched->si_addr);
+  const auto next = own.closed.upper_bound(address);
+  if (own.all_open && next != own.closed.begin()) {
+    const auto& [first, bytes] = *std::prev(next);
+    if (address < first + whole_pages(bytes) && own.opened.emplace(first, bytes).second) {
+      mprotect(const_cast<std::byte*>(first), bytes, PROT_READ | PROT_WRITE);
+      return;
+    }
+  }
+  sigaction(SIGSEGV, &action_before(), nullptr);
+}
+
+void open_what_kernels_touch() {
+  struct sigaction action = {};
+  action.sa_sigaction = open_touched;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, &action_before());
+}
+
 // Protects adjacent blocks with one call, because one call per block would be slow.
 void set_protection(const Blocks& blocks, int protection) {
   for (auto block = blocks.begin(); block != blocks.end();) {
@@ -78,10 +111,6 @@ void set_protection(const Blocks& blocks, int protection) {
     mprotect(const_cast<std::byte*>(first), static_cast<std::size_t>(end - first), protection);
   }
 }
-
-std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-std::size_t whole_pages(std::size_t bytes) { return whole(std::max<std::size_t>(bytes, 1), 4096); }
 
 // Returns the offset of the first free piece of so many bytes.
 std::optional<std::size_t> free_offset(const PoolChunk& chunk, std::size_t bytes) {
@@ -149,6 +178,7 @@ bool is_refused(std::size_t bytes) {
 void poison_pages(std::byte* address, std::size_t bytes) {
   poison(address, bytes);
   if (!options().protect) return;
+  [[maybe_unused]] static const bool once = (open_what_kernels_touch(), true);
   memory().closed[address] = bytes;
   mprotect(address, bytes, PROT_NONE);
 }
@@ -158,16 +188,12 @@ Access::Access() { ++memory().accesses; }
 Access::~Access() {
   Memory& own = memory();
   if (--own.accesses > 0) return;
-  set_protection(own.all_open ? own.closed : own.opened, PROT_NONE);
+  set_protection(own.opened, PROT_NONE);
   own.opened.clear();
   own.all_open = false;
 }
 
-void open_memory() {
-  if (memory().all_open) return;
-  memory().all_open = true;
-  set_protection(memory().closed, PROT_READ | PROT_WRITE);
-}
+void open_memory() { memory().all_open = true; }
 
 void open_memory(const void* address, std::size_t bytes) {
   Memory& own = memory();

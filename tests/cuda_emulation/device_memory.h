@@ -27,8 +27,8 @@ int& current_device();
 // The value that cudaGetLastError() returns next, set when the runtime refuses memory.
 cudaError_t& last_error();
 
-// open_memory() opens protected device memory: all of it for kernels and libraries, single blocks
-// for copies. The end of the last Access closes it.
+// open_memory() opens protected device memory: for kernels and libraries each block once they touch
+// it, for copies single blocks at once. The end of the last Access closes it.
 void open_memory();
 void open_memory(const void* address, std::size_t bytes);
 class Access {

@@ -35,9 +35,9 @@ struct Memory {
   Blocks mallocs, pooled, pinned;
   std::map<const void*, PoolBlock> pool_blocks;
   Blocks reserved, mapped;
-  Blocks closed;  // blocks of all kinds above that the host may not touch
-  Blocks opened;  // closed blocks that are temporarily open
-  bool all_open = false;
+  Blocks closed;          // blocks of all kinds above that the host may not touch
+  Blocks opened;          // closed blocks that are temporarily open
+  bool all_open = false;  // a block that is touched opens
   int accesses = 0;
   std::map<CUmemGenericAllocationHandle, Physical> handles;
   std::map<const std::byte*, CUmemGenericAllocationHandle> handle_of;  // of mapped
