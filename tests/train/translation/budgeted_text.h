@@ -21,9 +21,9 @@ struct TextBits {
 
 // A run with its data. Throws UsageError if the budget is too small for one of its batches.
 struct BudgetedText {
-  explicit BudgetedText(const TrainOptions& given)
+  explicit BudgetedText(const TrainOptions& given, const LiveParts& live = {})
       : options(resolved(given)),
-        decided(decided_workload(options, {}, console)),
+        decided(decided_workload(options, live, console)),
         run(run_on(decided, options.memory)) {
     run->seek({}, options.data.seed);
   }

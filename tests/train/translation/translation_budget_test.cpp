@@ -40,9 +40,10 @@ TrainOptions text_options(bool unroll) {
   return options;
 }
 
+// A run that keeps its batches searches for no smaller ones when it is refused.
 bool suffices(const TrainOptions& options, std::uint64_t bytes) {
   try {
-    BudgetedText run(within(options, bytes));
+    BudgetedText run(within(options, bytes), {.keeps_batches = true});
     return true;
   } catch (const UsageError&) {
     return false;
