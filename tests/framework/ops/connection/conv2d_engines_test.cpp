@@ -29,10 +29,10 @@ using ::testing::Not;
 using enum ConvolutionEngine;
 using enum ConvolutionKind;
 
-constexpr std::uint64_t kSeed = 21;
-constexpr ConvolutionKind kKinds[] = {kForward, kGradInput, kGradWeight};
+constexpr std::uint64_t kEngineSeed = 21;
+constexpr ConvolutionKind kEngineKinds[] = {kForward, kGradInput, kGradWeight};
 
-struct Case {
+struct EngineCase {
   const char* name;
   Shape x, weight;
   Conv2dParams params = {};
@@ -40,13 +40,13 @@ struct Case {
   ConvolutionEngine also = kDirect;  // the engine that has it beside kDirect
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const EngineCase& c, std::ostream* out) { *out << c.name; }
 
 // Both have more tiles than a round, the first also in each of eight shares.
 const Shape kOfRounds = runs_all_cases() ? Shape{5, 32, 44, 44} : Shape{3, 32, 28, 28};
 
 // Channels that are no multiple of a vector's, images that are no multiple of Winograd's tiles.
-const Case kCases[] = {
+const EngineCase kEngineCases[] = {
     {"plain", {2, 16, 8, 8}, {16, 16, 3, 3}, {.padding = 1}, true, kWinograd},
     {"without_bias", {3, 32, 14, 14}, {48, 32, 3, 3}, {.padding = 1}, false, kWinograd},
     {"uneven_images", {2, 64, 9, 13}, {32, 64, 3, 3}, {.padding = 1}, true, kWinograd},
@@ -68,7 +68,7 @@ const Case kCases[] = {
     {"pointwise_groups", {2, 8, 3, 3}, {4, 2, 1, 1}, {.groups = 4}},
 };
 
-Conv2dProblem problem_of(const Case& c) {
+Conv2dProblem engine_problem(const EngineCase& c) {
   const TensorSpec inputs[] = {{c.x}, {c.weight}};
   return {c.x, c.weight, conv2d_op(c.params)->outputs(inputs)[0].spec.shape, c.params, c.bias};
 }
@@ -76,7 +76,7 @@ Conv2dProblem problem_of(const Case& c) {
 // Chooses one engine for a convolution and those of its gradients that it has.
 EngineChoices choices_of(const Conv2dProblem& problem, ConvolutionEngine engine) {
   EngineChoices choices;
-  for (const ConvolutionKind kind : kKinds) {
+  for (const ConvolutionKind kind : kEngineKinds) {
     const bool has = make_convolution_cpu(kind, problem, engine) != nullptr;
     choices.by_problem[std::string(convolution_name(kind)) + " " + problem.str()] = {
         .name = std::string(engine_name(has ? engine : kDirect))};
@@ -89,13 +89,13 @@ std::shared_ptr<Compute> compute_with(EngineChoices& choices,
   return std::make_shared<CpuCompute>(CpuOptions{.engines = others, .choices = &choices});
 }
 
-ConvOperands operands_of(const Case& c) { return {c.x, c.weight, c.bias, kSeed}; }
+ConvOperands operands_of(const EngineCase& c) { return {c.x, c.weight, c.bias, kEngineSeed}; }
 
-using CaseAndEngine = std::pair<Case, ConvolutionEngine>;
+using CaseAndEngine = std::pair<EngineCase, ConvolutionEngine>;
 
 std::vector<CaseAndEngine> all_cases() {
   std::vector<CaseAndEngine> all;
-  for (const Case& c : kCases) {
+  for (const EngineCase& c : kEngineCases) {
     all.emplace_back(c, kDirect);
     if (c.also != kDirect) all.emplace_back(c, c.also);
   }
@@ -104,13 +104,13 @@ std::vector<CaseAndEngine> all_cases() {
 
 class EnginesTest : public ::testing::TestWithParam<CaseAndEngine> {
  protected:
-  const Case& c() const { return GetParam().first; }
+  const EngineCase& c() const { return GetParam().first; }
   ConvolutionEngine engine() const { return GetParam().second; }
   static constexpr double kTolerance = 5e-6;
 
   ConvOperands operands_{operands_of(c())};
-  HostTensor grad_output_ = random_tensor(problem_of(c()).y, kSeed, 3);
-  EngineChoices choices_ = choices_of(problem_of(c()), engine());
+  HostTensor grad_output_ = random_tensor(engine_problem(c()).y, kEngineSeed, 3);
+  EngineChoices choices_ = choices_of(engine_problem(c()), engine());
   KernelRun run_{compute_with(choices_)};
 
   HostTensor expected_y() const {
@@ -131,7 +131,7 @@ TEST_P(EnginesTest, EqualsTheReferenceInEveryElement) {
 TEST_P(EnginesTest, ComputesTheReluToo) {
   Conv2dParams params = c().params;
   params.relu = true;
-  Conv2dProblem problem = problem_of(c());
+  Conv2dProblem problem = engine_problem(c());
   problem.params.relu = true;
   choices_ = choices_of(problem, engine());
   const auto outputs = run_.forward(*conv2d_op(params), operands_.list());
@@ -149,11 +149,11 @@ TEST_P(EnginesTest, RepeatsBitForBit) {
 
 // Each lane of a wide op computes some of the images.
 TEST_P(EnginesTest, GivesTheSameBitsOnAnyNumberOfLanes) {
-  Case more = c();
+  EngineCase more = c();
   more.x = {7, c().x[1], c().x[2], c().x[3]};
-  EngineChoices choices = choices_of(problem_of(more), engine());
+  EngineChoices choices = choices_of(engine_problem(more), engine());
   const ConvOperands operands = operands_of(more);
-  const HostTensor gradient = random_tensor(problem_of(more).y, kSeed, 3);
+  const HostTensor gradient = random_tensor(engine_problem(more).y, kEngineSeed, 3);
   const auto expected =
       KernelRun(compute_with(choices))(*conv2d_op(more.params), operands.list(), gradient);
   for (const std::size_t lanes : {2, 3, 8}) {
@@ -174,8 +174,8 @@ TEST_P(EnginesTest, GivesTheSameBitsOnAnyNumberOfLanes) {
 }
 
 TEST_P(EnginesTest, IsNeverAReference) {
-  for (const ConvolutionKind kind : kKinds) {
-    const auto kernel = make_convolution_cpu(kind, problem_of(c()), engine());
+  for (const ConvolutionKind kind : kEngineKinds) {
+    const auto kernel = make_convolution_cpu(kind, engine_problem(c()), engine());
     if (!kernel) continue;
     const auto* library = dynamic_cast<const DnnlKernel*>(kernel.get());
     ASSERT_EQ(library == nullptr, engine() == kWinograd);
@@ -191,9 +191,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, EnginesTest, ::testing::ValuesIn(all_cases()), 
 });
 
 TEST(Engines, HaveTheShapesThatTheyName) {
-  for (const Case& c : kCases) {
-    const Conv2dProblem problem = problem_of(c);
-    for (const ConvolutionKind kind : kKinds) {
+  for (const EngineCase& c : kEngineCases) {
+    const Conv2dProblem problem = engine_problem(c);
+    for (const ConvolutionKind kind : kEngineKinds) {
       const auto has = [&](ConvolutionEngine engine) {
         return make_convolution_cpu(kind, problem, engine) != nullptr;
       };
@@ -205,14 +205,14 @@ TEST(Engines, HaveTheShapesThatTheyName) {
   }
 }
 
-std::string refusal_of(EngineChoices& choices, const Case& c) {
+std::string refusal_of(EngineChoices& choices, const EngineCase& c) {
   const TensorSpec inputs[] = {{c.x}, {c.weight}};
   return error_of([&] { conv2d_op(c.params)->kernel(*compute_with(choices), inputs); });
 }
 
 TEST(Engines, AnEngineThatTheShapeDoesNotHaveIsRefusedByName) {
-  const Case c{"", {2, 4, 5, 7}, {6, 4, 1, 1}, {}, false};
-  const std::string problem = "conv2d " + problem_of(c).str();
+  const EngineCase c{"", {2, 4, 5, 7}, {6, 4, 1, 1}, {}, false};
+  const std::string problem = "conv2d " + engine_problem(c).str();
   EngineChoices choices;
   for (const std::string name : {"winograd", "fft", ""}) {
     choices.by_problem[problem].name = name;
@@ -222,7 +222,7 @@ TEST(Engines, AnEngineThatTheShapeDoesNotHaveIsRefusedByName) {
 }
 
 TEST(Engines, MeasuredOnesAreKeptAndTakenAgain) {
-  const Case c{"", {2, 16, 8, 8}, {16, 16, 3, 3}, {.padding = 1}, false};
+  const EngineCase c{"", {2, 16, 8, 8}, {16, 16, 3, 3}, {.padding = 1}, false};
   EngineChoices choices;
   const auto compute = compute_with(choices, CpuOptions::Engines::kMeasured);
   const TensorSpec inputs[] = {{c.x}, {c.weight}};
@@ -254,11 +254,11 @@ HostTensor convolved(RecordedContext& run, const ConvOperands& of, bool held, bo
 
 // Winograd's rounds read before they write; other engines do not.
 TEST(Engines, WriteOverImagesWhereTheyCan) {
-  const Case c{"", {2, 24, 28, 28}, {24, 24, 3, 3}, {.padding = 1}, false};
+  const EngineCase c{"", {2, 24, 28, 28}, {24, 24, 3, 3}, {.padding = 1}, false};
   const ConvOperands operands = operands_of(c);
   for (const ConvolutionEngine engine : {kDirect, kWinograd}) {
-    if (make_convolution_cpu(kForward, problem_of(c), engine) == nullptr) continue;
-    EngineChoices choices = choices_of(problem_of(c), engine);
+    if (make_convolution_cpu(kForward, engine_problem(c), engine) == nullptr) continue;
+    EngineChoices choices = choices_of(engine_problem(c), engine);
     RecordedContext run({.compute = compute_with(choices), .mode = Mode::kInference});
     bool over = false, beside = true;
     const HostTensor y = convolved(run, operands, false, over);
@@ -276,8 +276,8 @@ TEST(Engines, WriteOverImagesWhereTheyCan) {
 }
 
 TEST(Engines, ThoseAboveAStepsPeakAreDirect) {
-  const Case c{"", {16, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}, false};
-  const Conv2dProblem problem = problem_of(c);
+  const EngineCase c{"", {16, 64, 56, 56}, {64, 64, 3, 3}, {.padding = 1}, false};
+  const Conv2dProblem problem = engine_problem(c);
   EngineChoices choices;
   const CpuOptions options{.choices = &choices};
   const std::size_t by_shape = make_conv2d_grad_input_cpu(options, problem)->workspace_bytes();
@@ -290,7 +290,7 @@ TEST(Engines, ThoseAboveAStepsPeakAreDirect) {
 
 TEST(Engines, AreTimedInTurns) {
   const std::vector<EngineTime> times =
-      time_engines(kGradInput, problem_of({"", {2, 16, 5, 7}, {16, 16, 1, 1}, {}, false}), 2);
+      time_engines(kGradInput, engine_problem({"", {2, 16, 5, 7}, {16, 16, 1, 1}, {}, false}), 2);
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[0].engine, kDirect);
   EXPECT_EQ(times[1].engine, kProduct);
@@ -298,8 +298,8 @@ TEST(Engines, AreTimedInTurns) {
 }
 
 TEST(Engines, WithoutChoicesDirectMeansDirect) {
-  const Case c{"", {16, 64, 56, 56}, {256, 64, 1, 1}, {}, false};
-  const Conv2dProblem problem = problem_of(c);
+  const EngineCase c{"", {16, 64, 56, 56}, {256, 64, 1, 1}, {}, false};
+  const Conv2dProblem problem = engine_problem(c);
   const CpuOptions options{.engines = CpuOptions::Engines::kDirect};
   EXPECT_EQ(make_conv2d_grad_input_cpu(options, problem)->workspace_bytes(),
             make_convolution_cpu(kGradInput, problem, kDirect)->workspace_bytes());

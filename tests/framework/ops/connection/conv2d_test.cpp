@@ -12,26 +12,26 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 20;
+constexpr std::uint64_t kConv2dSeed = 20;
 
-struct Case {
+struct Conv2dCase {
   const char* name;
   Shape x, weight;
   Conv2dParams params;
   bool bias = true;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+void PrintTo(const Conv2dCase& c, std::ostream* out) { *out << c.name; }
+std::string conv2d_name(const testing::TestParamInfo<Conv2dCase>& info) { return info.param.name; }
 
-ConvOperands operands_of(const Case& c) { return {c.x, c.weight, c.bias, kSeed}; }
+ConvOperands operands_of(const Conv2dCase& c) { return {c.x, c.weight, c.bias, kConv2dSeed}; }
 
-class Conv2dSmall : public testing::TestWithParam<Case> {};
-class Conv2dAll : public testing::TestWithParam<Case> {};
+class Conv2dSmall : public testing::TestWithParam<Conv2dCase> {};
+class Conv2dAll : public testing::TestWithParam<Conv2dCase> {};
 
 // Tested through apply() and backward(), against finite differences of the reference.
 TEST_P(Conv2dSmall, EqualsTheReferenceAndItsFiniteDifferences) {
-  const Case& c = GetParam();
+  const Conv2dCase& c = GetParam();
   check_op(
       {.apply =
            [&c](Context& context, std::vector<Tensor> x) {
@@ -45,13 +45,13 @@ TEST_P(Conv2dSmall, EqualsTheReferenceAndItsFiniteDifferences) {
        .inputs = operands_of(c).list(),
        .forward_tolerance = 2e-6,
        .derivatives_per_input = 60,
-       .seed = kSeed,
+       .seed = kConv2dSeed,
        .has_products = true});
 }
 
 // One pass, and the gradients of a convolution and a relu.
 TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
-  const Case& c = GetParam();
+  const Conv2dCase& c = GetParam();
   Conv2dParams params = c.params;
   params.relu = true;
   check_op({.apply =
@@ -67,16 +67,16 @@ TEST_P(Conv2dSmall, WithReluEqualsTheTwoReferences) {
             .inputs = operands_of(c).list(),
             .forward_tolerance = 2e-6,
             .derivatives_per_input = 30,
-            .seed = kSeed,
+            .seed = kConv2dSeed,
             .has_products = true});
 }
 
 // Compares every element of every gradient with the reference's, from guarded kernels.
 TEST_P(Conv2dAll, EveryGradientElementEqualsTheReference) {
-  const Case& c = GetParam();
+  const Conv2dCase& c = GetParam();
   const ConvOperands operands = operands_of(c);
   const HostTensor y = reference::conv2d(operands.x, operands.weight, operands.bias, c.params);
-  const HostTensor grad_output = random_tensor(y.shape, kSeed, 3);
+  const HostTensor grad_output = random_tensor(y.shape, kConv2dSeed, 3);
   const auto [outputs, gradients] = KernelRun()(*conv2d_op(c.params), operands.list(), grad_output);
   const auto expected =
       reference::conv2d_gradients(operands.x, operands.weight, grad_output, c.params);
@@ -87,10 +87,10 @@ TEST_P(Conv2dAll, EveryGradientElementEqualsTheReference) {
 }
 
 TEST_P(Conv2dAll, RepeatsBitForBit) {
-  const Case& c = GetParam();
+  const Conv2dCase& c = GetParam();
   const ConvOperands operands = operands_of(c);
   const HostTensor y = reference::conv2d(operands.x, operands.weight, operands.bias, c.params);
-  const HostTensor grad_output = random_tensor(y.shape, kSeed, 3);
+  const HostTensor grad_output = random_tensor(y.shape, kConv2dSeed, 3);
   KernelRun run;
   const auto first = run(*conv2d_op(c.params), operands.list(), grad_output);
   const auto second = run(*conv2d_op(c.params), operands.list(), grad_output);
@@ -100,7 +100,7 @@ TEST_P(Conv2dAll, RepeatsBitForBit) {
   }
 }
 
-const Case kSmall[] = {
+const Conv2dCase kSmallConv2d[] = {
     {"plain", {2, 3, 7, 5}, {4, 3, 3, 3}, {.padding = 1}},
     {"without_bias", {2, 3, 7, 5}, {4, 3, 3, 3}, {}, false},
     {"one_pixel", {1, 1, 1, 1}, {1, 1, 1, 1}, {}},
@@ -124,7 +124,7 @@ const Case kSmall[] = {
 };
 
 // Convolutions of lenet, resnet20 and mobilenet_v2, and of AlexNet's two towers.
-const Case kNetworks[] = {
+const Conv2dCase kConv2dNetworks[] = {
     {"lenet_conv1", {2, 1, 28, 28}, {6, 1, 5, 5}, {.padding = 2}},
     {"lenet_conv2", {2, 6, 14, 14}, {16, 6, 5, 5}, {}},
     {"resnet20_conv1", {2, 3, 32, 32}, {16, 3, 3, 3}, {.padding = 1}, false},
@@ -142,11 +142,11 @@ const Case kNetworks[] = {
     {"two_towers", {1, 32, 9, 9}, {64, 16, 5, 5}, {.padding = 2, .groups = 2}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Small, Conv2dSmall, testing::ValuesIn(kSmall), case_name);
-INSTANTIATE_TEST_SUITE_P(Small, Conv2dAll, testing::ValuesIn(kSmall), case_name);
-INSTANTIATE_TEST_SUITE_P(Networks, Conv2dAll, testing::ValuesIn(kNetworks), case_name);
+INSTANTIATE_TEST_SUITE_P(Small, Conv2dSmall, testing::ValuesIn(kSmallConv2d), conv2d_name);
+INSTANTIATE_TEST_SUITE_P(Small, Conv2dAll, testing::ValuesIn(kSmallConv2d), conv2d_name);
+INSTANTIATE_TEST_SUITE_P(Networks, Conv2dAll, testing::ValuesIn(kConv2dNetworks), conv2d_name);
 
-std::string refusal(Conv2dParams params, std::vector<TensorSpec> inputs) {
+std::string conv2d_refusal(Conv2dParams params, std::vector<TensorSpec> inputs) {
   try {
     conv2d_op(params)->outputs(inputs);
   } catch (const ShapeError& error) {
@@ -157,30 +157,34 @@ std::string refusal(Conv2dParams params, std::vector<TensorSpec> inputs) {
 
 TEST(Conv2d, RefusesWhatDoesNotFit) {
   const TensorSpec x{{2, 3, 8, 8}}, weight{{4, 3, 3, 3}}, bias{{4}};
-  EXPECT_EQ(refusal({}, {x, weight, bias}), "accepted");
-  EXPECT_EQ(refusal({}, {x}), "[conv2d] number of inputs, got 1, expected 2");
-  EXPECT_EQ(refusal({}, {{{2, 3, 8}}, weight}),
+  EXPECT_EQ(conv2d_refusal({}, {x, weight, bias}), "accepted");
+  EXPECT_EQ(conv2d_refusal({}, {x}), "[conv2d] number of inputs, got 1, expected 2");
+  EXPECT_EQ(conv2d_refusal({}, {{{2, 3, 8}}, weight}),
             "[conv2d] x, got f32[2, 3, 8], expected f32 of rank 4");
-  EXPECT_EQ(refusal({}, {{{2, 3, 8, 8}, DType::kUint8}, weight}),
+  EXPECT_EQ(conv2d_refusal({}, {{{2, 3, 8, 8}, DType::kUint8}, weight}),
             "[conv2d] x, got u8[2, 3, 8, 8], expected f32 of rank 4");
-  EXPECT_EQ(refusal({}, {x, {{4, 3}}}), "[conv2d] weight, got f32[4, 3], expected f32 of rank 4");
-  EXPECT_EQ(refusal({}, {{{0, 3, 8, 8}}, weight}),
+  EXPECT_EQ(conv2d_refusal({}, {x, {{4, 3}}}),
+            "[conv2d] weight, got f32[4, 3], expected f32 of rank 4");
+  EXPECT_EQ(conv2d_refusal({}, {{{0, 3, 8, 8}}, weight}),
             "[conv2d] x, got f32[0, 3, 8, 8], expected no empty extent");
-  EXPECT_EQ(refusal({}, {x, {{4, 16, 3, 3}}}), "[conv2d] input channels, got 3, expected 16");
-  EXPECT_EQ(refusal({}, {x, weight, {{5}}}), "[conv2d] bias, got f32[5], expected f32[4]");
-  EXPECT_EQ(refusal({.padding = 1}, {x, {{4, 3, 11, 3}}}),
+  EXPECT_EQ(conv2d_refusal({}, {x, {{4, 16, 3, 3}}}),
+            "[conv2d] input channels, got 3, expected 16");
+  EXPECT_EQ(conv2d_refusal({}, {x, weight, {{5}}}), "[conv2d] bias, got f32[5], expected f32[4]");
+  EXPECT_EQ(conv2d_refusal({.padding = 1}, {x, {{4, 3, 11, 3}}}),
             "[conv2d] window height, got 11, expected at most the padded image's 10");
-  EXPECT_EQ(refusal({}, {x, {{4, 3, 3, 9}}}),
+  EXPECT_EQ(conv2d_refusal({}, {x, {{4, 3, 3, 9}}}),
             "[conv2d] window width, got 9, expected at most the padded image's 8");
-  EXPECT_EQ(refusal({.stride = {1, 0}}, {x, weight}),
+  EXPECT_EQ(conv2d_refusal({.stride = {1, 0}}, {x, weight}),
             "[conv2d] stride, got 1x0, expected at least 1");
-  EXPECT_EQ(refusal({.padding = -1}, {x, weight}),
+  EXPECT_EQ(conv2d_refusal({.padding = -1}, {x, weight}),
             "[conv2d] padding, got -1x-1, expected at least 0");
-  EXPECT_EQ(refusal({.groups = 0}, {x, weight}), "[conv2d] groups, got 0, expected at least 1");
-  EXPECT_EQ(refusal({.groups = 3}, {x, weight}), "[conv2d] input channels, got 3, expected 9");
-  EXPECT_EQ(refusal({.groups = 2}, {x, {{4, 1, 3, 3}}}),
+  EXPECT_EQ(conv2d_refusal({.groups = 0}, {x, weight}),
+            "[conv2d] groups, got 0, expected at least 1");
+  EXPECT_EQ(conv2d_refusal({.groups = 3}, {x, weight}),
+            "[conv2d] input channels, got 3, expected 9");
+  EXPECT_EQ(conv2d_refusal({.groups = 2}, {x, {{4, 1, 3, 3}}}),
             "[conv2d] input channels, got 3, expected 2");
-  EXPECT_EQ(refusal({.groups = 3}, {x, {{4, 1, 3, 3}}}),
+  EXPECT_EQ(conv2d_refusal({.groups = 3}, {x, {{4, 1, 3, 3}}}),
             "[conv2d] output channels, got 4, expected a multiple of 3 groups");
 }
 

@@ -20,21 +20,21 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::uint64_t kSeed = 21;
+constexpr std::uint64_t kLinearSeed = 21;
 
-struct Case {
+struct LinearCase {
   const char* name;
   std::int64_t batch, features, outputs;
   bool bias = true;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+void PrintTo(const LinearCase& c, std::ostream* out) { *out << c.name; }
+std::string linear_name(const testing::TestParamInfo<LinearCase>& info) { return info.param.name; }
 
-std::vector<HostTensor> operands_of(const Case& c) {
-  std::vector<HostTensor> operands = {random_tensor({c.batch, c.features}, kSeed, 0),
-                                      random_tensor({c.outputs, c.features}, kSeed, 1)};
-  if (c.bias) operands.push_back(random_tensor({c.outputs}, kSeed, 2));
+std::vector<HostTensor> operands_of(const LinearCase& c) {
+  std::vector<HostTensor> operands = {random_tensor({c.batch, c.features}, kLinearSeed, 0),
+                                      random_tensor({c.outputs, c.features}, kLinearSeed, 1)};
+  if (c.bias) operands.push_back(random_tensor({c.outputs}, kLinearSeed, 2));
   return operands;
 }
 
@@ -43,11 +43,11 @@ HostTensor reference_of(const std::vector<HostTensor>& operands) {
                            operands.size() == 3 ? operands[2] : HostTensor(Shape{0}));
 }
 
-class LinearSmall : public testing::TestWithParam<Case> {};
-class LinearAll : public testing::TestWithParam<Case> {};
+class LinearSmall : public testing::TestWithParam<LinearCase> {};
+class LinearAll : public testing::TestWithParam<LinearCase> {};
 
 TEST_P(LinearSmall, EqualsTheReferenceAndItsFiniteDifferences) {
-  const Case& c = GetParam();
+  const LinearCase& c = GetParam();
   check_op({.apply =
                 [&c](Context& context, std::vector<Tensor> x) {
                   Tensor bias = c.bias ? std::move(x[2]) : Tensor();
@@ -56,15 +56,15 @@ TEST_P(LinearSmall, EqualsTheReferenceAndItsFiniteDifferences) {
             .reference = reference_of,
             .inputs = operands_of(c),
             .forward_tolerance = 2e-6,
-            .seed = kSeed,
+            .seed = kLinearSeed,
             .has_products = true});
 }
 
 TEST_P(LinearAll, EveryGradientElementEqualsTheReferenceAndRepeats) {
-  const Case& c = GetParam();
+  const LinearCase& c = GetParam();
   const std::vector<HostTensor> operands = operands_of(c);
   const HostTensor y = reference_of(operands);
-  const HostTensor grad_output = random_tensor(y.shape, kSeed, 3);
+  const HostTensor grad_output = random_tensor(y.shape, kLinearSeed, 3);
   KernelRun run;
   const auto first = run(*linear_op(), operands, grad_output);
   const auto expected = reference::linear_gradients(operands[0], operands[1], grad_output);
@@ -80,12 +80,12 @@ TEST_P(LinearAll, EveryGradientElementEqualsTheReferenceAndRepeats) {
   }
 }
 
-const Case kSmall[] = {
+const LinearCase kSmallLinear[] = {
     {"plain", 4, 7, 5},           {"without_bias", 4, 7, 5, false}, {"one_number", 1, 1, 1},
     {"one_row", 1, 33, 17},       {"one_feature", 9, 1, 3},         {"one_output", 9, 31, 1},
     {"odd_beyond_64", 3, 67, 65}, {"two_pieces", 70, 7, 5},         {"last_row_alone", 129, 9, 4},
 };
-const Case kNetworks[] = {
+const LinearCase kLinearNetworks[] = {
     {"mlp_first", static_cast<std::int64_t>(effort(128)), 784, 1000},
     {"mlp_last", 100, 1000, 10},
     {"lenet_fc1", 128, 400, 120},
@@ -97,9 +97,9 @@ const Case kNetworks[] = {
     {"gates", 579, 24, 512},
 };
 
-INSTANTIATE_TEST_SUITE_P(Small, LinearSmall, testing::ValuesIn(kSmall), case_name);
-INSTANTIATE_TEST_SUITE_P(Small, LinearAll, testing::ValuesIn(kSmall), case_name);
-INSTANTIATE_TEST_SUITE_P(Networks, LinearAll, testing::ValuesIn(kNetworks), case_name);
+INSTANTIATE_TEST_SUITE_P(Small, LinearSmall, testing::ValuesIn(kSmallLinear), linear_name);
+INSTANTIATE_TEST_SUITE_P(Small, LinearAll, testing::ValuesIn(kSmallLinear), linear_name);
+INSTANTIATE_TEST_SUITE_P(Networks, LinearAll, testing::ValuesIn(kLinearNetworks), linear_name);
 
 TEST(RowPieces, CoverAllRowsWithFewShapes) {
   std::set<std::int64_t> shapes;
@@ -148,7 +148,7 @@ TEST(Linear, SumsTheGradientOfALargeWeightOnce) {
   EXPECT_EQ(products(make_linear_grad_input_cpu({}, problem)), 2u);
 }
 
-std::string refusal(std::vector<TensorSpec> inputs) {
+std::string linear_refusal(std::vector<TensorSpec> inputs) {
   try {
     linear_op()->outputs(inputs);
   } catch (const ShapeError& error) {
@@ -159,15 +159,16 @@ std::string refusal(std::vector<TensorSpec> inputs) {
 
 TEST(Linear, RefusesWhatDoesNotFit) {
   const TensorSpec x{{2, 3}}, weight{{4, 3}};
-  EXPECT_EQ(refusal({x, weight, {{4}}}), "accepted");
-  EXPECT_EQ(refusal({}), "[linear] number of inputs, got 0, expected 2");
-  EXPECT_EQ(refusal({{{2, 3, 1, 1}}, weight}),
+  EXPECT_EQ(linear_refusal({x, weight, {{4}}}), "accepted");
+  EXPECT_EQ(linear_refusal({}), "[linear] number of inputs, got 0, expected 2");
+  EXPECT_EQ(linear_refusal({{{2, 3, 1, 1}}, weight}),
             "[linear] x, got f32[2, 3, 1, 1], expected f32 of rank 2");
-  EXPECT_EQ(refusal({x, {{4, 3, 1, 1}}}),
+  EXPECT_EQ(linear_refusal({x, {{4, 3, 1, 1}}}),
             "[linear] weight, got f32[4, 3, 1, 1], expected f32 of rank 2");
-  EXPECT_EQ(refusal({x, {{4, 5}}}), "[linear] input features, got 3, expected 5");
-  EXPECT_EQ(refusal({x, weight, {{3}}}), "[linear] bias, got f32[3], expected f32[4]");
-  EXPECT_EQ(refusal({{{0, 3}}, weight}), "[linear] x, got f32[0, 3], expected no empty extent");
+  EXPECT_EQ(linear_refusal({x, {{4, 5}}}), "[linear] input features, got 3, expected 5");
+  EXPECT_EQ(linear_refusal({x, weight, {{3}}}), "[linear] bias, got f32[3], expected f32[4]");
+  EXPECT_EQ(linear_refusal({{{0, 3}}, weight}),
+            "[linear] x, got f32[0, 3], expected no empty extent");
 }
 
 }  // namespace

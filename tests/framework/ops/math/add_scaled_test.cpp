@@ -13,21 +13,23 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 81;
+constexpr std::uint64_t kAddScaledSeed = 81;
 
-struct Case {
+struct AddScaledCase {
   const char* name;
   Shape shape;
   AddScaledParams params;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+void PrintTo(const AddScaledCase& c, std::ostream* out) { *out << c.name; }
+std::string add_scaled_name(const testing::TestParamInfo<AddScaledCase>& info) {
+  return info.param.name;
+}
 
-class AddScaled : public testing::TestWithParam<Case> {};
+class AddScaled : public testing::TestWithParam<AddScaledCase> {};
 
 TEST_P(AddScaled, EqualsTheReferenceAndItsFiniteDifferences) {
-  const Case& c = GetParam();
+  const AddScaledCase& c = GetParam();
   check_op({.apply =
                 [&c](Context& context, std::vector<Tensor> x) {
                   return add_scaled(context, std::move(x[0]), std::move(x[1]), c.params);
@@ -36,12 +38,13 @@ TEST_P(AddScaled, EqualsTheReferenceAndItsFiniteDifferences) {
                 [&c](const std::vector<HostTensor>& x) {
                   return reference::add_scaled(x[0], x[1], c.params);
                 },
-            .inputs = {random_tensor(c.shape, kSeed, 0), random_tensor(c.shape, kSeed, 1)},
+            .inputs = {random_tensor(c.shape, kAddScaledSeed, 0),
+                       random_tensor(c.shape, kAddScaledSeed, 1)},
             .derivatives_per_input = 10,
-            .seed = kSeed});
+            .seed = kAddScaledSeed});
 }
 
-const Case kCases[] = {
+const AddScaledCase kAddScaledCases[] = {
     {"plain", {2, 3, 4, 5}, {}},
     {"relu", {2, 3, 4, 5}, {.relu = true}},
     {"scaled", {2, 3, 4, 5}, {.scale = 0.17f}},
@@ -53,7 +56,8 @@ const Case kCases[] = {
     {"scaled_threads", {17, 1001}, {.scale = -8}},
     {"scaled_relu_threads", {17, 1001}, {.scale = -8, .relu = true}},
 };
-INSTANTIATE_TEST_SUITE_P(Parameters, AddScaled, testing::ValuesIn(kCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Parameters, AddScaled, testing::ValuesIn(kAddScaledCases),
+                         add_scaled_name);
 
 TEST(AddScaledTwice, TakesOneTensorTwice) {
   check_op({.apply =
@@ -64,8 +68,8 @@ TEST(AddScaledTwice, TakesOneTensorTwice) {
                 [](const std::vector<HostTensor>& x) {
                   return reference::add_scaled(x[0], x[0], {.scale = 3, .relu = true});
                 },
-            .inputs = {random_tensor({3, 5}, kSeed, 0, {.away_from_zero = 0.01})},
-            .seed = kSeed});
+            .inputs = {random_tensor({3, 5}, kAddScaledSeed, 0, {.away_from_zero = 0.01})},
+            .seed = kAddScaledSeed});
 }
 
 // resnet20 relies on this: the same bits as an addition followed by a relu.

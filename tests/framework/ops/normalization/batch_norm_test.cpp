@@ -15,17 +15,17 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 23;
+constexpr std::uint64_t kBatchNormSeed = 23;
 constexpr BatchNormParams kParams{.epsilon = 1e-3f, .decay = 0.75f};
 
 class BatchNorm : public testing::TestWithParam<Shape> {
  protected:
   Shape shape = GetParam();
-  HostTensor x = random_tensor(shape, kSeed, 0);
-  HostTensor gamma = random_tensor({shape[1]}, kSeed, 1, {.low = 0.5, .high = 2});
-  HostTensor beta = random_tensor({shape[1]}, kSeed, 2);
-  HostTensor mean = random_tensor({shape[1]}, kSeed, 3);
-  HostTensor variance = random_tensor({shape[1]}, kSeed, 4, {.low = 0.5, .high = 2});
+  HostTensor x = random_tensor(shape, kBatchNormSeed, 0);
+  HostTensor gamma = random_tensor({shape[1]}, kBatchNormSeed, 1, {.low = 0.5, .high = 2});
+  HostTensor beta = random_tensor({shape[1]}, kBatchNormSeed, 2);
+  HostTensor mean = random_tensor({shape[1]}, kBatchNormSeed, 3);
+  HostTensor variance = random_tensor({shape[1]}, kBatchNormSeed, 4, {.low = 0.5, .high = 2});
 
   // Compares training, inference and gradients with the normalization followed by the relu.
   void check_with_relu(float limit);
@@ -56,7 +56,7 @@ TEST_P(BatchNorm, TrainingEqualsTheReferenceAndItsFiniteDifferences) {
             .forward_tolerance = 1e-5,
             .gradient_tolerance = 1e-4,  // differences of large sums
             .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
-            .seed = kSeed,
+            .seed = kBatchNormSeed,
             .same_in_inference = false});
 }
 
@@ -104,7 +104,7 @@ void BatchNorm::check_with_relu(float limit) {
             .forward_tolerance = 1e-5,
             .gradient_tolerance = 1e-4,
             .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
-            .seed = kSeed,
+            .seed = kBatchNormSeed,
             .same_in_inference = false});
 }
 
@@ -141,7 +141,7 @@ TEST(BatchNormWithRelu, RetainsNoOutputOfItsSize) {
 
 // In training the relu's gradient asks y, in inference there is none: y may be written over x.
 TEST_P(BatchNorm, AddsAShortcutBeforeTheRelu) {
-  const HostTensor shortcut = random_tensor(shape, kSeed, 6);
+  const HostTensor shortcut = random_tensor(shape, kBatchNormSeed, 6);
   for (const bool has_relu : {true, false}) {
     SCOPED_TRACE(has_relu ? "relu" : "no relu");
     BatchNormParams params = kParams;
@@ -169,7 +169,7 @@ TEST_P(BatchNorm, AddsAShortcutBeforeTheRelu) {
               .forward_tolerance = 1e-5,
               .gradient_tolerance = 1e-4,
               .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
-              .seed = kSeed,
+              .seed = kBatchNormSeed,
               .same_in_inference = false});
     const auto inference = KernelRun().forward(
         *batch_norm_inference_op({.epsilon = params.epsilon, .relu = has_relu, .shortcut = true}),
@@ -191,7 +191,7 @@ ShortcutStep shortcut_step(const Shape& shape, Context::Options options, bool fu
   RecordedContext run(std::move(options));
   Context& context = run.context;
   const auto parameter = [&](const char* name, const Shape& of, std::uint64_t stream) {
-    const std::vector<double> stored = to_memory_order(random_tensor(of, kSeed, stream));
+    const std::vector<double> stored = to_memory_order(random_tensor(of, kBatchNormSeed, stream));
     const std::vector<float> values(stored.begin(), stored.end());
     return make_parameter(context, {of}, name, values.data());
   };
@@ -266,7 +266,7 @@ TEST(BatchNormWithShortcut, RefusesALimitAndAnotherShape) {
 }
 
 TEST_P(BatchNorm, EveryGradientElementAndTheMomentsEqualTheReference) {
-  const HostTensor grad_output = random_tensor(shape, kSeed, 5);
+  const HostTensor grad_output = random_tensor(shape, kBatchNormSeed, 5);
   KernelRun run;
   const auto result = run(*batch_norm_op(kParams), {x, gamma, beta}, grad_output);
   const auto moments = reference::moments(x);
@@ -358,7 +358,7 @@ TEST_P(BatchNorm, FrozenUsesTheRunningValuesAndLeavesThem) {
               .forward_tolerance = 1e-5,
               .gradient_tolerance = 1e-4,
               .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
-              .seed = kSeed});
+              .seed = kBatchNormSeed});
   }
 }
 
@@ -373,11 +373,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BatchNorm,
 
 // One number a channel has no variance: y is beta and no gradient reaches x.
 TEST(BatchNormOfOneNumber, GivesBeta) {
-  const HostTensor beta = random_tensor({16}, kSeed, 1);
+  const HostTensor beta = random_tensor({16}, kBatchNormSeed, 1);
   const auto result =
       KernelRun()(*batch_norm_op(kParams),
-                  {random_tensor({1, 16, 1, 1}, kSeed), HostTensor(Shape{16}, 2), beta},
-                  random_tensor({1, 16, 1, 1}, kSeed, 2));
+                  {random_tensor({1, 16, 1, 1}, kBatchNormSeed), HostTensor(Shape{16}, 2), beta},
+                  random_tensor({1, 16, 1, 1}, kBatchNormSeed, 2));
   EXPECT_EQ(result.outputs[0].values, beta.values);
   for (const double gradient : result.gradients[0].values) EXPECT_NEAR(gradient, 0, 1e-6);
 }
@@ -385,7 +385,7 @@ TEST(BatchNormOfOneNumber, GivesBeta) {
 // A mean far from zero must not cancel the variance's digits.
 TEST(BatchNormOfFarMean, KeepsTheVariance) {
   for (const std::int64_t channels : {1, 3, 16}) {
-    HostTensor x = random_tensor({4, channels, 8, 8}, kSeed);
+    HostTensor x = random_tensor({4, channels, 8, 8}, kBatchNormSeed);
     for (double& value : x.values) value = static_cast<float>(value + 1000);
     const auto outputs = KernelRun().forward(
         *batch_norm_op(kParams), {x, HostTensor(Shape{channels}, 1), HostTensor(Shape{channels})});
@@ -393,7 +393,7 @@ TEST(BatchNormOfFarMean, KeepsTheVariance) {
   }
 }
 
-std::string refusal(const Op& op, std::vector<TensorSpec> inputs) {
+std::string batch_norm_refusal(const Op& op, std::vector<TensorSpec> inputs) {
   try {
     op.outputs(inputs);
   } catch (const ShapeError& error) {
@@ -405,17 +405,21 @@ std::string refusal(const Op& op, std::vector<TensorSpec> inputs) {
 TEST(BatchNormShapes, RefusesWhatDoesNotFit) {
   const TensorSpec x{{2, 3, 8, 8}}, c{{3}};
   const auto training = batch_norm_op();
-  EXPECT_EQ(refusal(*training, {x, c, c}), "accepted");
-  EXPECT_EQ(refusal(*training, {x, c}), "[batch_norm] number of inputs, got 2, expected 3");
-  EXPECT_EQ(refusal(*training, {c, c, c}), "[batch_norm] x, got f32[3], expected f32 of rank 4");
-  EXPECT_EQ(refusal(*training, {x, {{4}}, c}), "[batch_norm] gamma, got f32[4], expected f32[3]");
-  EXPECT_EQ(refusal(*training, {x, c, {{1, 3}}}),
+  EXPECT_EQ(batch_norm_refusal(*training, {x, c, c}), "accepted");
+  EXPECT_EQ(batch_norm_refusal(*training, {x, c}),
+            "[batch_norm] number of inputs, got 2, expected 3");
+  EXPECT_EQ(batch_norm_refusal(*training, {c, c, c}),
+            "[batch_norm] x, got f32[3], expected f32 of rank 4");
+  EXPECT_EQ(batch_norm_refusal(*training, {x, {{4}}, c}),
+            "[batch_norm] gamma, got f32[4], expected f32[3]");
+  EXPECT_EQ(batch_norm_refusal(*training, {x, c, {{1, 3}}}),
             "[batch_norm] beta, got f32[1, 3], expected f32[3]");
-  EXPECT_EQ(refusal(*batch_norm_inference_op(), {x, c, c, c, {{4}}}),
+  EXPECT_EQ(batch_norm_refusal(*batch_norm_inference_op(), {x, c, c, c, {{4}}}),
             "[batch_norm_inference] running_variance, got f32[4], expected f32[3]");
-  EXPECT_EQ(refusal(*training, {x, c, c, c, c}), "accepted");
-  EXPECT_EQ(refusal(*training, {x, c, c, c}), "[batch_norm] number of inputs, got 4, expected 5");
-  EXPECT_EQ(refusal(*training, {x, c, c, {{4}}, c}),
+  EXPECT_EQ(batch_norm_refusal(*training, {x, c, c, c, c}), "accepted");
+  EXPECT_EQ(batch_norm_refusal(*training, {x, c, c, c}),
+            "[batch_norm] number of inputs, got 4, expected 5");
+  EXPECT_EQ(batch_norm_refusal(*training, {x, c, c, {{4}}, c}),
             "[batch_norm] running_mean, got f32[4], expected f32[3]");
 }
 

@@ -12,22 +12,22 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 71;
+constexpr std::uint64_t kLrnSeed = 71;
 
-struct Case {
+struct LrnCase {
   const char* name;
   Shape x;
   LocalResponseNormParams params;
   double magnitude = 1;  // of the largest x
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+void PrintTo(const LrnCase& c, std::ostream* out) { *out << c.name; }
+std::string lrn_name(const testing::TestParamInfo<LrnCase>& info) { return info.param.name; }
 
-class LocalResponseNorm : public testing::TestWithParam<Case> {};
+class LocalResponseNorm : public testing::TestWithParam<LrnCase> {};
 
 TEST_P(LocalResponseNorm, EqualsTheReferenceAndItsFiniteDifferences) {
-  const Case& c = GetParam();
+  const LrnCase& c = GetParam();
   check_op({.apply =
                 [&c](Context& context, std::vector<Tensor> x) {
                   return local_response_norm(context, std::move(x[0]), c.params);
@@ -36,14 +36,14 @@ TEST_P(LocalResponseNorm, EqualsTheReferenceAndItsFiniteDifferences) {
                 [&c](const std::vector<HostTensor>& x) {
                   return reference::local_response_norm(x[0], c.params);
                 },
-            .inputs = {random_tensor(c.x, kSeed, 0, {.low = -c.magnitude, .high = c.magnitude})},
+            .inputs = {random_tensor(c.x, kLrnSeed, 0, {.low = -c.magnitude, .high = c.magnitude})},
             .derivatives_per_input = 15,
             .step = 1e-5 * c.magnitude,
-            .seed = kSeed});
+            .seed = kLrnSeed});
 }
 
 // A large alpha makes the second term of the gradient count. A block holds 1986 channels.
-const Case kCases[] = {
+const LrnCase kLrnCases[] = {
     {"alexnet", {2, 96, 3, 3}, {}, 30},
     {"strong", {2, 13, 3, 2}, {.alpha = 0.5f}},
     {"one_channel", {2, 1, 2, 3}, {.alpha = 0.5f}},
@@ -60,7 +60,7 @@ const Case kCases[] = {
     {"tiny_scales", {1, 7, 2, 2}, {.k = 1e-20f}, 1e-9},
     {"huge_scales", {1, 7, 2, 2}, {.k = 1e25f}, 1e12},
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, LocalResponseNorm, testing::ValuesIn(kCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, LocalResponseNorm, testing::ValuesIn(kLrnCases), lrn_name);
 
 // Alpha multiplies the sum of squares itself, as in Chainer: (2 + 1e-4 * 3 * 100^2)^-0.75 =
 // 5^-0.75.
@@ -99,8 +99,8 @@ TEST(LocalResponseNormMemory, RetainsItsInputAlone) {
 
 // Returns the kernel's output, in separate memory if `over` is -1, else over that input.
 std::vector<float> gradient_over(int over, std::int64_t channels) {
-  const HostTensor x = random_tensor({2, channels, 1, 1}, kSeed, 0);
-  const HostTensor grad_output = random_tensor({2, channels, 1, 1}, kSeed, 1);
+  const HostTensor x = random_tensor({2, channels, 1, 1}, kLrnSeed, 0);
+  const HostTensor grad_output = random_tensor({2, channels, 1, 1}, kLrnSeed, 1);
   std::vector<float> buffers[] = {{x.values.begin(), x.values.end()},
                                   {grad_output.values.begin(), grad_output.values.end()},
                                   std::vector<float>(x.values.size())};
@@ -123,7 +123,7 @@ TEST(LocalResponseNormMemory, GradientMayBeWrittenOverEitherInput) {
   }
 }
 
-std::string refusal(const std::function<void(Context&)>& program) {
+std::string lrn_refusal(const std::function<void(Context&)>& program) {
   RecordedContext recorded;
   try {
     program(recorded.context);
@@ -133,24 +133,24 @@ std::string refusal(const std::function<void(Context&)>& program) {
   return "accepted";
 }
 
-std::string refusal(TensorSpec x, LocalResponseNormParams params) {
+std::string lrn_refusal(TensorSpec x, LocalResponseNormParams params) {
   const std::vector<std::byte> host(x.bytes() + 1);  // not null when x is empty
-  return refusal([&](Context& context) {
+  return lrn_refusal([&](Context& context) {
     local_response_norm(context, context.upload(x, host.data()), params);
   });
 }
 
 TEST(LocalResponseNormErrors, RefusesWhatItCannotTake) {
-  EXPECT_EQ(refusal({{2, 3}}, {}),
+  EXPECT_EQ(lrn_refusal({{2, 3}}, {}),
             "[local_response_norm] x, got f32[2, 3], expected f32 of rank 4");
-  EXPECT_EQ(refusal({{2, 3, 0, 2}}, {}),
+  EXPECT_EQ(lrn_refusal({{2, 3, 0, 2}}, {}),
             "[local_response_norm] x, got f32[2, 3, 0, 2], expected no empty extent");
-  EXPECT_EQ(refusal({{2, 3, 2, 2}}, {.size = 4}),
+  EXPECT_EQ(lrn_refusal({{2, 3, 2, 2}}, {.size = 4}),
             "[local_response_norm] size, got 4, expected odd, 1 to 63");
-  EXPECT_EQ(refusal({{2, 3, 2, 2}}, {.size = 65}),
+  EXPECT_EQ(lrn_refusal({{2, 3, 2, 2}}, {.size = 65}),
             "[local_response_norm] size, got 65, expected odd, 1 to 63");
   EXPECT_EQ(
-      refusal({{2, 3, 2, 2}}, {.k = 0}),
+      lrn_refusal({{2, 3, 2, 2}}, {.k = 0}),
       "[local_response_norm] parameters, got size=5 k=0 alpha=0.0001 beta=0.75, expected k > 0, "
       "alpha and beta >= 0");
 }

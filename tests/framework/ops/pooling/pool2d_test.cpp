@@ -12,21 +12,21 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 22;
+constexpr std::uint64_t kPoolSeed = 22;
 
-struct Case {
+struct PoolCase {
   const char* name;
   Shape x;
   Pool2dParams params;  // strides given
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+void PrintTo(const PoolCase& c, std::ostream* out) { *out << c.name; }
+std::string pool_name(const testing::TestParamInfo<PoolCase>& info) { return info.param.name; }
 
-class Pool2d : public testing::TestWithParam<Case> {};
+class Pool2d : public testing::TestWithParam<PoolCase> {};
 
 TEST_P(Pool2d, MaxEqualsTheReferenceAndItsFiniteDifferences) {
-  const Case& c = GetParam();
+  const PoolCase& c = GetParam();
   check_op({.apply =
                 [&c](Context& context, std::vector<Tensor> x) {
                   return max_pool2d(context, std::move(x[0]), c.params);
@@ -35,15 +35,15 @@ TEST_P(Pool2d, MaxEqualsTheReferenceAndItsFiniteDifferences) {
                 [&c](const std::vector<HostTensor>& x) {
                   return reference::max_pool2d(x[0], c.params).y;
                 },
-            .inputs = {random_tensor(c.x, kSeed)},
+            .inputs = {random_tensor(c.x, kPoolSeed)},
             .forward_tolerance = 0,  // it only selects
             .derivatives_per_input = 40,
             .step = 2e-8,  // below the distance of two random numbers: no other winner
-            .seed = kSeed});
+            .seed = kPoolSeed});
 }
 
 TEST_P(Pool2d, AverageEqualsTheReferenceAndItsFiniteDifferences) {
-  const Case& c = GetParam();
+  const PoolCase& c = GetParam();
   check_op({.apply =
                 [&c](Context& context, std::vector<Tensor> x) {
                   return average_pool2d(context, std::move(x[0]), c.params);
@@ -52,16 +52,16 @@ TEST_P(Pool2d, AverageEqualsTheReferenceAndItsFiniteDifferences) {
                 [&c](const std::vector<HostTensor>& x) {
                   return reference::average_pool2d(x[0], c.params);
                 },
-            .inputs = {random_tensor(c.x, kSeed)},
+            .inputs = {random_tensor(c.x, kPoolSeed)},
             .derivatives_per_input = 40,
-            .seed = kSeed});
+            .seed = kPoolSeed});
 }
 
 TEST_P(Pool2d, EveryGradientElementAndEveryWinnerEqualTheReference) {
-  const Case& c = GetParam();
-  const HostTensor x = random_tensor(c.x, kSeed);
+  const PoolCase& c = GetParam();
+  const HostTensor x = random_tensor(c.x, kPoolSeed);
   const auto expected = reference::max_pool2d(x, c.params);
-  const HostTensor grad_output = random_tensor(expected.y.shape, kSeed, 1);
+  const HostTensor grad_output = random_tensor(expected.y.shape, kPoolSeed, 1);
   const auto max = KernelRun()(*max_pool2d_op(c.params), {x}, grad_output);
   EXPECT_EQ(max.outputs[0].values, expected.y.values);
   EXPECT_EQ(max.outputs[1].values, expected.argmax.values);
@@ -72,7 +72,7 @@ TEST_P(Pool2d, EveryGradientElementAndEveryWinnerEqualTheReference) {
                reference::average_pool2d_grad(x.shape, grad_output, c.params), 1e-6);
 }
 
-const Case kCases[] = {
+const PoolCase kPoolCases[] = {
     {"lenet_pool1", {2, 6, 28, 28}, {.kernel = 2, .stride = 2}},
     {"lenet_pool2", {2, 16, 10, 10}, {.kernel = 2, .stride = 2}},
     {"resnet20_global", {2, 64, 8, 8}, {.kernel = 8, .stride = 8}},
@@ -98,9 +98,9 @@ const Case kCases[] = {
     {"window_of_255", {1, 2, 15, 17}, {.kernel = {15, 17}, .stride = 1}},
     {"window_of_256", {1, 2, 16, 16}, {.kernel = 16, .stride = 1}},
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, Pool2d, testing::ValuesIn(kCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, Pool2d, testing::ValuesIn(kPoolCases), pool_name);
 
-const Case kReluCases[] = {
+const PoolCase kReluCases[] = {
     {"lenet_pool1", {2, 6, 28, 28}, {.kernel = 2, .stride = 2, .relu = true}},
     {"overlapping", {2, 17, 13, 13}, {.kernel = 3, .stride = 2, .ceil_mode = true, .relu = true}},
     {"padded", {1, 5, 6, 5}, {.kernel = 3, .stride = 2, .padding = 1, .relu = true}},
@@ -108,16 +108,16 @@ const Case kReluCases[] = {
 };
 
 class ReluPool2d : public Pool2d {};
-INSTANTIATE_TEST_SUITE_P(Shapes, ReluPool2d, testing::ValuesIn(kReluCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, ReluPool2d, testing::ValuesIn(kReluCases), pool_name);
 
 // The same bits as a pooling of relu's result, and as a relu of the pooling's.
 TEST_P(ReluPool2d, EqualsAReluBesideThePooling) {
-  const Case& c = GetParam();
+  const PoolCase& c = GetParam();
   Pool2dParams plain = c.params;
   plain.relu = false;
-  const HostTensor x = random_tensor(c.x, kSeed), relu_x = reference::relu(x);
+  const HostTensor x = random_tensor(c.x, kPoolSeed), relu_x = reference::relu(x);
   const auto relu_y = reference::relu(reference::max_pool2d(x, plain).y);
-  const HostTensor grad_output = random_tensor(relu_y.shape, kSeed, 1);
+  const HostTensor grad_output = random_tensor(relu_y.shape, kPoolSeed, 1);
   const auto whole = KernelRun()(*max_pool2d_op(c.params), {x}, grad_output);
   EXPECT_EQ(whole.outputs[0].values, relu_y.values);
   EXPECT_EQ(whole.outputs[0].values, reference::max_pool2d(relu_x, plain).y.values);
@@ -193,7 +193,7 @@ TEST(MaxPool2d, StrideIsTheKernelUnlessGiven) {
   EXPECT_EQ(max_pool2d_op({.kernel = {3, 2}})->outputs(x)[0].spec.shape, (Shape{2, 3, 3, 4}));
 }
 
-std::string refusal(Pool2dParams params, std::vector<TensorSpec> inputs) {
+std::string pool_refusal(Pool2dParams params, std::vector<TensorSpec> inputs) {
   try {
     average_pool2d_op(params)->outputs(inputs);
   } catch (const ShapeError& error) {
@@ -213,9 +213,9 @@ TEST(GlobalAveragePool2d, EqualsTheReferenceAndItsFiniteDifferences) {
                                      static_cast<int>(x[0].shape[3]));
                   return reference::average_pool2d(x[0], {.kernel = image, .stride = image});
                 },
-            .inputs = {random_tensor({2, 19, 7, 5}, kSeed)},
+            .inputs = {random_tensor({2, 19, 7, 5}, kPoolSeed)},
             .derivatives_per_input = 40,
-            .seed = kSeed});
+            .seed = kPoolSeed});
 }
 
 TEST(GlobalAveragePool2d, RefusesWhatIsNoImage) {
@@ -231,19 +231,21 @@ TEST(GlobalAveragePool2d, RefusesWhatIsNoImage) {
 
 TEST(AveragePool2d, RefusesWhatDoesNotFit) {
   const TensorSpec x{{2, 3, 8, 8}};
-  EXPECT_EQ(refusal({.kernel = 8}, {x}), "accepted");
-  EXPECT_EQ(refusal({.kernel = 2}, {{{2, 3}}}),
+  EXPECT_EQ(pool_refusal({.kernel = 8}, {x}), "accepted");
+  EXPECT_EQ(pool_refusal({.kernel = 2}, {{{2, 3}}}),
             "[average_pool2d] x, got f32[2, 3], expected f32 of rank 4");
-  EXPECT_EQ(refusal({.kernel = 9}, {x}),
+  EXPECT_EQ(pool_refusal({.kernel = 9}, {x}),
             "[average_pool2d] kernel, got 9, expected at most the padded image's 8");
-  EXPECT_EQ(refusal({.kernel = 0}, {x}), "[average_pool2d] kernel, got 0x0, expected at least 1");
-  EXPECT_EQ(refusal({.kernel = 2, .stride = -1}, {x}),
+  EXPECT_EQ(pool_refusal({.kernel = 0}, {x}),
+            "[average_pool2d] kernel, got 0x0, expected at least 1");
+  EXPECT_EQ(pool_refusal({.kernel = 2, .stride = -1}, {x}),
             "[average_pool2d] stride, got -1x-1, expected at least 0");
-  EXPECT_EQ(refusal({.kernel = 2, .padding = 2}, {x}),
+  EXPECT_EQ(pool_refusal({.kernel = 2, .padding = 2}, {x}),
             "[average_pool2d] padding, got 2x2, expected 0 up to below the kernel's 2x2");
-  EXPECT_EQ(refusal({.kernel = 2, .relu = true}, {x}),
+  EXPECT_EQ(pool_refusal({.kernel = 2, .relu = true}, {x}),
             "[average_pool2d] kernel with relu, got 2x2, expected max_pool2d of at most 9 pixels");
-  EXPECT_EQ(refusal({.kernel = 2}, {x, x}), "[average_pool2d] number of inputs, got 2, expected 1");
+  EXPECT_EQ(pool_refusal({.kernel = 2}, {x, x}),
+            "[average_pool2d] number of inputs, got 2, expected 1");
 }
 
 }  // namespace

@@ -17,12 +17,12 @@ std::vector<float> floats(const HostTensor& tensor) {
   return {tensor.values.begin(), tensor.values.end()};
 }
 
-struct Case {
+struct LstmProductCase {
   std::int64_t rows, in, out;
   bool transposed, add;
 };
 
-void check(const Case& problem) {
+void check(const LstmProductCase& problem) {
   const auto [rows, in, out, transposed, add] = problem;
   const HostTensor x = random_tensor({rows, in}, 371, 0);
   const HostTensor weight = random_tensor(transposed ? Shape{out, in} : Shape{in, out}, 371, 1);
