@@ -18,8 +18,8 @@
 namespace skyline {
 namespace {
 
-constexpr double kRounding = 1e-5;  // seconds
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kReferenceRounding = 1e-5;  // seconds
+constexpr double kNoStep = std::numeric_limits<double>::infinity();
 
 // How often answers agree.
 struct Agreement {
@@ -27,7 +27,7 @@ struct Agreement {
 
   void add(double below, double reference, double best_choice, double of_curve) {
     const auto same = [&](double other) {
-      return other == reference || std::abs(other - reference) < kRounding;
+      return other == reference || std::abs(other - reference) < kReferenceRounding;
     };
     ++budgets;
     bound += same(below);
@@ -49,7 +49,7 @@ struct Agreement {
 
 double curve_seconds(const std::vector<BudgetPoint>& curve, std::uint64_t bytes) {
   const BudgetPoint* point = point_within(curve, bytes);
-  return point == nullptr ? kNever : point->extra_seconds;
+  return point == nullptr ? kNoStep : point->extra_seconds;
 }
 
 TEST(Rotor, LiesBetweenBoundAndChoices) {
@@ -66,8 +66,9 @@ TEST(Rotor, LiesBetweenBoundAndChoices) {
     for (const auto& [bytes, unused] : choices.points()) {
       const double below = bound.extra_seconds(bytes), best = choices.extra_seconds(bytes);
       const double seconds = rotor.extra_seconds(bytes);
-      ASSERT_LE(below, seconds + kRounding) << "seed " << seed << ", " << bytes << " bytes";
-      ASSERT_LE(seconds, best + kRounding) << "seed " << seed << ", " << bytes << " bytes";
+      ASSERT_LE(below, seconds + kReferenceRounding)
+          << "seed " << seed << ", " << bytes << " bytes";
+      ASSERT_LE(seconds, best + kReferenceRounding) << "seed " << seed << ", " << bytes << " bytes";
       agreement.add(below, seconds, best, curve_seconds(curve, bytes));
     }
   }
@@ -90,8 +91,10 @@ TEST(Checkmate, IsAtMostRotorOnChains) {
     for (const auto& [bytes, unused] : choices.points()) {
       const CheckmateAnswer answer = checkmate_program(problem, bytes);
       ASSERT_TRUE(answer.proved) << "seed " << seed;
-      ASSERT_LE(bound.extra_seconds(bytes), answer.extra_seconds + kRounding) << "seed " << seed;
-      ASSERT_LE(answer.extra_seconds, rotor.extra_seconds(bytes) + kRounding) << "seed " << seed;
+      ASSERT_LE(bound.extra_seconds(bytes), answer.extra_seconds + kReferenceRounding)
+          << "seed " << seed;
+      ASSERT_LE(answer.extra_seconds, rotor.extra_seconds(bytes) + kReferenceRounding)
+          << "seed " << seed;
     }
   }
 }
@@ -111,8 +114,10 @@ TEST(Checkmate, LiesBetweenBoundAndChoices) {
       const CheckmateAnswer answer = checkmate_program(problem, bytes);
       const double below = bound.extra_seconds(bytes), best = choices.extra_seconds(bytes);
       ASSERT_TRUE(answer.proved) << "seed " << seed;
-      ASSERT_LE(below, answer.extra_seconds + kRounding) << "seed " << seed << ", " << bytes;
-      ASSERT_LE(answer.extra_seconds, best + kRounding) << "seed " << seed << ", " << bytes;
+      ASSERT_LE(below, answer.extra_seconds + kReferenceRounding)
+          << "seed " << seed << ", " << bytes;
+      ASSERT_LE(answer.extra_seconds, best + kReferenceRounding)
+          << "seed " << seed << ", " << bytes;
       agreement.add(below, answer.extra_seconds, best, curve_seconds(curve, bytes));
     }
   }
@@ -129,7 +134,7 @@ TEST(Checkmate, ProvesThatNothingFits) {
   const BudgetProblem problem = ChainProblem::draw(1, 3).problem();
   const CheckmateAnswer answer = checkmate_program(problem, 1000);
   EXPECT_TRUE(answer.proved);
-  EXPECT_EQ(answer.extra_seconds, kNever);
+  EXPECT_EQ(answer.extra_seconds, kNoStep);
 }
 
 }  // namespace

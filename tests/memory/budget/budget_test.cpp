@@ -18,7 +18,7 @@ namespace {
 
 // The problem, with values recomputed for each reader in every other case, and for all but the
 // first in every fourth.
-BudgetProblem draw(std::uint64_t seed, int layers) {
+BudgetProblem draw_problem(std::uint64_t seed, int layers) {
   BudgetProblem problem = RandomBudgetProblem(seed).draw(layers);
   problem.recomputes_each = seed % 2 == 1;
   problem.recomputes_later = seed % 4 == 1;
@@ -161,7 +161,7 @@ void expect_no_more_seconds_for_more_bytes(const std::vector<BudgetPoint>& curve
 TEST(BudgetCurve, BeginsWithNothingAndCostsMoreSecondsOnlyForFewerBytes) {
   for (const std::uint64_t seed : seeds(40)) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const BudgetProblem problem = draw(seed, 40);
+    const BudgetProblem problem = draw_problem(seed, 40);
     const std::vector<BudgetPoint> curve = budget_curve(problem);
     expect_to_begin_with_nothing(problem, curve);
     expect_more_seconds_for_fewer_bytes(problem, curve);
@@ -170,7 +170,7 @@ TEST(BudgetCurve, BeginsWithNothingAndCostsMoreSecondsOnlyForFewerBytes) {
 }
 
 TEST(BudgetCurve, IsTheSameEachTime) {
-  const BudgetProblem problem = draw(1, 40);
+  const BudgetProblem problem = draw_problem(1, 40);
   const std::vector<BudgetPoint> once = budget_curve(problem), again = budget_curve(problem);
   ASSERT_EQ(once.size(), again.size());
   for (std::size_t k = 0; k < once.size(); ++k) EXPECT_EQ(once[k].choice, again[k].choice);

@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-constexpr double kRounding = 1e-6;  // seconds
+constexpr double kExhaustiveRounding = 1e-6;  // seconds
 
 std::uint64_t peak_of(const BudgetProblem& problem, const BudgetPoint& point) {
   BudgetProblem step{.graph = recomputed_step(problem, point.choice, point.smaller)};
@@ -43,10 +43,10 @@ struct Nearness {
       const double least = best.extra_seconds(bytes), below = bound.extra_seconds(bytes);
       const double below_by_chains = chains.extra_seconds(bytes);
       ASSERT_LE(below, below_by_chains) << bytes << " bytes";
-      ASSERT_LE(below_by_chains, least + kRounding) << bytes << " bytes";
+      ASSERT_LE(below_by_chains, least + kExhaustiveRounding) << bytes << " bytes";
       ++budgets;
-      proved += below > least - kRounding;
-      proved_by_chains += below_by_chains > least - kRounding;
+      proved += below > least - kExhaustiveRounding;
+      proved_by_chains += below_by_chains > least - kExhaustiveRounding;
       const BudgetPoint* point = point_within(curve, bytes);
       if (point != nullptr) {
         ASSERT_EQ(check_budget(problem, *point).reason, "");
@@ -56,8 +56,8 @@ struct Nearness {
         ++missed;
         continue;
       }
-      ASSERT_GE(point->extra_seconds, least - kRounding) << bytes << " bytes";
-      reached += point->extra_seconds < least + kRounding;
+      ASSERT_GE(point->extra_seconds, least - kExhaustiveRounding) << bytes << " bytes";
+      reached += point->extra_seconds < least + kExhaustiveRounding;
       distance += (point->extra_seconds - least) /
                   std::accumulate(problem.seconds.begin(), problem.seconds.end(), 0.0);
     }

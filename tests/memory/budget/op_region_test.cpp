@@ -27,8 +27,8 @@
 namespace skyline {
 namespace {
 
-constexpr double kRounding = 1e-5;  // seconds
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRegionRounding = 1e-5;  // seconds
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 double seconds_of(const BudgetProblem& problem) {
   return std::accumulate(problem.seconds.begin(), problem.seconds.end(), 0.0);
@@ -122,7 +122,7 @@ class AllRounds {
   double bound(std::uint64_t bytes) { return least(bounds_, bytes); }
   double bound_by_chains(std::uint64_t bytes) { return least(chains_, bytes); }
   double best(std::uint64_t bytes) const {
-    double least = kNever;
+    double least = kInfinite;
     for (std::size_t k = 0; k < best_.size(); ++k) {
       least = std::min(least, slower_[k] + best_[k].extra_seconds(bytes));
     }
@@ -141,7 +141,7 @@ class AllRounds {
  private:
   template <class Bounds>
   double least(Bounds& bounds, std::uint64_t bytes) {
-    double least = kNever;
+    double least = kInfinite;
     for (std::size_t k = 0; k < bounds.size(); ++k) {
       least = std::min(least, slower_[k] + bounds[k]->extra_seconds(bytes));
     }
@@ -187,12 +187,12 @@ TEST(OpRegions, LieBetweenTheirBoundAndAnIntegerProgram) {
     for (const std::uint64_t bytes : {*peaks.begin(), (*peaks.begin() + *peaks.rbegin()) / 2}) {
       const CheckmateAnswer answer = checkmate_program(drawn.problem, bytes, drawn.regions);
       ASSERT_TRUE(answer.proved) << "seed " << seed;
-      ASSERT_LE(rounds.bound_by_chains(bytes), answer.extra_seconds + kRounding)
+      ASSERT_LE(rounds.bound_by_chains(bytes), answer.extra_seconds + kRegionRounding)
           << "seed " << seed << ", " << bytes;
-      ASSERT_LE(answer.extra_seconds, rounds.best(bytes) + kRounding)
+      ASSERT_LE(answer.extra_seconds, rounds.best(bytes) + kRegionRounding)
           << "seed " << seed << ", " << bytes;
       ++budgets;
-      by_rounds += answer.extra_seconds + kRounding < rounds.best_whole(bytes);
+      by_rounds += answer.extra_seconds + kRegionRounding < rounds.best_whole(bytes);
     }
   }
   EXPECT_GT(by_rounds, budgets / 20);

@@ -32,21 +32,21 @@ constexpr const char* kFigure3 = R"({"format":"skyline-graph","version":1,"name"
          {"name":"v3","inputs":[1],"outputs":[3],"after":[2]},
          {"name":"v4","inputs":[3,4],"outputs":[5],"in_place":[[1,0]]}]})";
 
-GraphFile read(const std::string& text) {
+GraphFile parsed_graph(const std::string& text) {
   std::istringstream in(text);
   return read_graph(in, "g.json");
 }
 
-std::string refusal(const std::string& text) {
+std::string graph_refusal(const std::string& text) {
   try {
-    read(text);
+    parsed_graph(text);
   } catch (const GraphError& error) {
     return error.what();
   }
   return "accepted";
 }
 
-std::string written(const StepGraph& graph, const std::string& name = "") {
+std::string graph_as_text(const StepGraph& graph, const std::string& name = "") {
   std::ostringstream out;
   write_graph(out, graph, name);
   return out.str();
@@ -65,9 +65,10 @@ constexpr const char* kInRounds = R"({"name":"chain","inputs":[],"outputs":[0],"
                                   R"({"name":"b","slices":[0,1]}]}})";
 
 TEST(GraphFile, KeepsRounds) {
-  const std::string text = written(read(file_with(R"({"bytes":1})", kInRounds)).graph);
+  const std::string text =
+      graph_as_text(parsed_graph(file_with(R"({"bytes":1})", kInRounds)).graph);
   EXPECT_THAT(text, HasSubstr(kInRounds));
-  const GraphFile again = read(text);
+  const GraphFile again = parsed_graph(text);
   const OpRounds& rounds = *again.graph.ops[0].rounds;
   EXPECT_EQ(rounds.slices[1].offset, 4u);
   EXPECT_EQ(rounds.slices[1].bytes, 5u);
@@ -77,7 +78,7 @@ TEST(GraphFile, KeepsRounds) {
 
 TEST(GraphFile, RefusesDamagedRounds) {
   const auto with_rounds = [](const std::string& rounds) {
-    return refusal(
+    return graph_refusal(
         file_with("", R"({"name":"chain","inputs":[],"outputs":[],"rounds":)" + rounds + "}"));
   };
   EXPECT_THAT(with_rounds("3"), HasSubstr("rounds: got 3, expected an object with slices"));
@@ -89,7 +90,7 @@ TEST(GraphFile, RefusesDamagedRounds) {
 }
 
 TEST(GraphFile, IsReadWithEveryMember) {
-  const GraphFile file = read(kFigure3);
+  const GraphFile file = parsed_graph(kFigure3);
   EXPECT_EQ(file.name, "figure 3");
   const StepGraph& graph = file.graph;
   ASSERT_EQ(graph.values.size(), 7u);
@@ -112,9 +113,9 @@ TEST(GraphFile, IsReadWithEveryMember) {
 
 TEST(GraphFile, OllasFigure3PeaksAsInThePaper) {
   const OrderProblem problem = order_problem(
-      read(file_with(R"({"bytes":10},{"bytes":10},{"bytes":20},{"bytes":30},{"bytes":5},
+      parsed_graph(file_with(R"({"bytes":10},{"bytes":10},{"bytes":20},{"bytes":30},{"bytes":5},
                         {"bytes":10,"keep":true})",
-                     R"({"name":"input","inputs":[],"outputs":[0]},
+                             R"({"name":"input","inputs":[],"outputs":[0]},
                         {"name":"v1","inputs":[0],"outputs":[1,2]},
                         {"name":"v2","inputs":[2],"outputs":[4]},
                         {"name":"v3","inputs":[1],"outputs":[3]},
@@ -126,7 +127,7 @@ TEST(GraphFile, OllasFigure3PeaksAsInThePaper) {
 }
 
 TEST(GraphFile, MayGiveItsMembersInAnySequence) {
-  const GraphFile file = read(
+  const GraphFile file = parsed_graph(
       R"({"ops":[{"outputs":[0],"inputs":[],"name":"a"}],"tensors":[{"keep":true,"bytes":4}],
           "resident_bytes":0,"version":1,"format":"skyline-graph"})");
   EXPECT_EQ(file.name, "");
@@ -134,19 +135,19 @@ TEST(GraphFile, MayGiveItsMembersInAnySequence) {
 }
 
 TEST(GraphFile, IsWrittenAsItWasRead) {
-  const GraphFile file = read(kFigure3);
-  const std::string text = written(file.graph, file.name);
+  const GraphFile file = parsed_graph(kFigure3);
+  const std::string text = graph_as_text(file.graph, file.name);
   EXPECT_THAT(text, HasSubstr(R"({"name":"v4","inputs":[3,4],"outputs":[5],"in_place":[[1,0]]})"));
-  const GraphFile back = read(text);
+  const GraphFile back = parsed_graph(text);
   EXPECT_EQ(back.name, file.name);
-  EXPECT_EQ(written(back.graph, back.name), text);
+  EXPECT_EQ(graph_as_text(back.graph, back.name), text);
 }
 
 TEST(GraphFile, NamesAreEscaped) {
   StepGraph graph{.values = {}, .ops = {{.name = "a \"quoted\" \\ op"}}};
-  EXPECT_EQ(read(written(graph)).graph.ops[0].name, graph.ops[0].name);
+  EXPECT_EQ(parsed_graph(graph_as_text(graph)).graph.ops[0].name, graph.ops[0].name);
   graph.ops[0].name = "no \xFF text";
-  EXPECT_EQ(read(written(graph)).graph.ops[0].name, "no \uFFFD text");
+  EXPECT_EQ(parsed_graph(graph_as_text(graph)).graph.ops[0].name, "no \uFFFD text");
 }
 
 TEST(GraphFile, ResidentValuesAreSummedAndViewsMerged) {
@@ -160,7 +161,7 @@ TEST(GraphFile, ResidentValuesAreSummedAndViewsMerged) {
       .ops = {{.name = "make", .inputs = {0}, .outputs = {1}},
               {.name = "reshape", .inputs = {1}, .outputs = {2}},
               {.name = "use", .inputs = {4, 2}, .outputs = {3, 5}, .in_place = {{1, 1}, {0, 0}}}}};
-  const StepGraph back = read(written(graph)).graph;
+  const StepGraph back = parsed_graph(graph_as_text(graph)).graph;
   EXPECT_EQ(resident_bytes(back), 150u);
   ASSERT_EQ(back.values.size(), 3u) << "two tensors and the resident sum";
   EXPECT_TRUE(back.values[0].kept) << "because a view of it is";
@@ -179,7 +180,7 @@ TEST(GraphFile, OrdersOfRandomGraphsPeakTheSameInTheFile) {
     SCOPED_TRACE(seed);
     const StepGraph graph = RandomStepGraph(seed).draw(20);
     const OrderProblem before = order_problem(graph, {});
-    const OrderProblem after = order_problem(read(written(graph)).graph, {});
+    const OrderProblem after = order_problem(parsed_graph(graph_as_text(graph)).graph, {});
     for (const OrderProblem* one : {&before, &after}) {
       const std::vector<OpId> order = greedy_order(*one, TieRule::kProgramFirst);
       EXPECT_EQ(order_bytes(before, order), order_bytes(after, order));
@@ -198,7 +199,7 @@ TEST(GraphFile, ManyOpsAreRead) {
     graph.ops.push_back({.name = "op", .outputs = {id}});
     if (id > 0) graph.ops.back().inputs = {id - 1};
   }
-  EXPECT_EQ(read(written(graph)).graph.ops.size(), kOps);
+  EXPECT_EQ(parsed_graph(graph_as_text(graph)).graph.ops.size(), kOps);
 }
 
 struct Refused {
@@ -231,7 +232,8 @@ TEST(GraphFile, FaultsOfTheFileAreNamed) {
        "g.json: has no ops"},
       {R"({"format":"skyline-graph",)", "g.json: is not JSON at byte 27"},
   };
-  for (const auto& [text, reason] : all) EXPECT_THAT(refusal(text), HasSubstr(reason)) << text;
+  for (const auto& [text, reason] : all)
+    EXPECT_THAT(graph_refusal(text), HasSubstr(reason)) << text;
 }
 
 TEST(GraphFile, FaultsOfAnOpNameIt) {
@@ -275,7 +277,8 @@ TEST(GraphFile, FaultsOfAnOpNameIt) {
       {R"({"name":"a","inputs":[],"outputs":[0],]})", "g.json: is not JSON at byte"},
   };
   for (const auto& [ops, reason] : all) {
-    EXPECT_THAT(refusal(file_with(R"({"bytes":1},{"bytes":1})", ops)), HasSubstr(reason)) << ops;
+    EXPECT_THAT(graph_refusal(file_with(R"({"bytes":1},{"bytes":1})", ops)), HasSubstr(reason))
+        << ops;
   }
 }
 
@@ -300,13 +303,13 @@ TEST(GraphFile, FaultsOfATensorNameTheOpThatWritesIt) {
       {R"({"keep":true})", "op 0 (a): writes tensor 0: has no bytes"},
   };
   for (const auto& [tensor, reason] : all) {
-    EXPECT_THAT(refusal(file_with(tensor, ops)), HasSubstr(reason)) << tensor;
+    EXPECT_THAT(graph_refusal(file_with(tensor, ops)), HasSubstr(reason)) << tensor;
   }
-  EXPECT_THAT(refusal(file_with(R"({"bytes":1},{"bytes":-5})", ops)),
+  EXPECT_THAT(graph_refusal(file_with(R"({"bytes":1},{"bytes":-5})", ops)),
               HasSubstr("g.json: tensor 1: bytes: got -5"))
       << "no op writes it";
-  EXPECT_THAT(refusal(file_with(R"({"bytes":9223372036854775807},{"bytes":1})",
-                                ops + R"(,{"name":"b","inputs":[],"outputs":[1]})")),
+  EXPECT_THAT(graph_refusal(file_with(R"({"bytes":9223372036854775807},{"bytes":1})",
+                                      ops + R"(,{"name":"b","inputs":[],"outputs":[1]})")),
               HasSubstr("g.json op 1 (b): brings the sum of all bytes above 9223372036854775807"));
 }
 
@@ -323,7 +326,7 @@ TEST(GraphFile, AnUnreadableStreamIsAnError) {
 
 TEST(GraphFile, DeepNestingEndsInASentence) {
   const std::string deep = R"({"comment":)" + std::string(1'000'000, '[');
-  EXPECT_THAT(refusal(deep), HasSubstr("g.json: is nested deeper than 100 levels"));
+  EXPECT_THAT(graph_refusal(deep), HasSubstr("g.json: is nested deeper than 100 levels"));
 }
 
 }  // namespace

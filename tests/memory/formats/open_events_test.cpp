@@ -18,7 +18,7 @@ EventFormat format_of(const std::string& text) {
   return open_events(in, "text").format;
 }
 
-std::string refusal(const std::string& text, EventFormat format = EventFormat::kAuto) {
+std::string events_refusal(const std::string& text, EventFormat format = EventFormat::kAuto) {
   std::istringstream in(text);
   try {
     open_events(in, "text", {.format = format});
@@ -51,19 +51,22 @@ TEST(OpenEvents, LosesNothingOfTheStream) {
 }
 
 TEST(OpenEvents, NamesWhatItKnowsWhereItKnowsNothing) {
-  EXPECT_THAT(refusal(""),
+  EXPECT_THAT(events_refusal(""),
               HasSubstr("text: got no text, expected an event trace (header event,id"));
-  EXPECT_THAT(refusal("a,x,1\n"), HasSubstr("text line 1: got \"a,x,1\", expected an event trace"));
-  EXPECT_THAT(refusal("\"event"), HasSubstr("line 1: a quoted field is not closed"));
-  EXPECT_THAT(refusal(std::string(10'000, 'x')), HasSubstr("…\", expected an event trace"));
+  EXPECT_THAT(events_refusal("a,x,1\n"),
+              HasSubstr("text line 1: got \"a,x,1\", expected an event trace"));
+  EXPECT_THAT(events_refusal("\"event"), HasSubstr("line 1: a quoted field is not closed"));
+  EXPECT_THAT(events_refusal(std::string(10'000, 'x')), HasSubstr("…\", expected an event trace"));
 }
 
 TEST(OpenEvents, TakesTheFormatThatIsGiven) {
-  EXPECT_THAT(refusal("event,id,bytes\n", EventFormat::kRmm), HasSubstr("expected RMM's header"));
-  EXPECT_THAT(refusal("event,id,bytes\n", EventFormat::kSnapshot),
+  EXPECT_THAT(events_refusal("event,id,bytes\n", EventFormat::kRmm),
+              HasSubstr("expected RMM's header"));
+  EXPECT_THAT(events_refusal("event,id,bytes\n", EventFormat::kSnapshot),
               HasSubstr("text byte 0: got no protocol, expected a pickle of protocol 2 to 5"));
-  EXPECT_THAT(refusal("event,id,bytes\n", EventFormat::kMiniMalloc), HasSubstr("text line 1"));
-  EXPECT_EQ(refusal("event,id,bytes\n", EventFormat::kEvents), "accepted");
+  EXPECT_THAT(events_refusal("event,id,bytes\n", EventFormat::kMiniMalloc),
+              HasSubstr("text line 1"));
+  EXPECT_EQ(events_refusal("event,id,bytes\n", EventFormat::kEvents), "accepted");
 }
 
 TEST(OpenEvents, LooksAtABoundedPartOfALineWithoutEnd) {

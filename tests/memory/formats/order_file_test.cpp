@@ -16,21 +16,21 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-OrderFile read(const std::string& text) {
+OrderFile parsed_order(const std::string& text) {
   std::istringstream in(text);
   return read_order(in, "o.json");
 }
 
-std::string refusal(const std::string& text) {
+std::string order_refusal(const std::string& text) {
   try {
-    read(text);
+    parsed_order(text);
   } catch (const GraphError& error) {
     return error.what();
   }
   return "accepted";
 }
 
-std::string written(const GraphFile& graph, const OrderAnswer& answer) {
+std::string order_as_text(const GraphFile& graph, const OrderAnswer& answer) {
   std::ostringstream out;
   write_order(out, graph, answer);
   return out.str();
@@ -51,7 +51,7 @@ GraphFile meeting(std::uint64_t bytes = 4) {
 TEST(OrderFile, IsReadAsItWasWritten) {
   const GraphFile graph = meeting();
   const OrderAnswer answer = order(graph.graph);
-  const OrderFile file = read(written(graph, answer));
+  const OrderFile file = parsed_order(order_as_text(graph, answer));
   EXPECT_EQ(file.graph_name, "meeting");
   EXPECT_EQ(file.algorithm, "optimal");
   EXPECT_EQ(file.graph_hash, graph_hash(graph.graph));
@@ -71,7 +71,7 @@ TEST(OrderFile, CertificatesPassTheCheckerAfterReading) {
     SCOPED_TRACE(seed);
     const GraphFile graph{.graph = RandomStepGraph(seed).draw(12, 1 + seed % 12)};
     const OrderAnswer answer = order(graph.graph);
-    const OrderFile file = read(written(graph, answer));
+    const OrderFile file = parsed_order(order_as_text(graph, answer));
     const BoundCertificate certificate = file.certificate.value_or(BoundCertificate());
     EXPECT_EQ(certificate.from_end, answer.certificate.from_end);
     from_end += certificate.from_end;
@@ -99,13 +99,13 @@ TEST(OrderFile, CertificatesPassTheCheckerAfterReading) {
 }
 
 TEST(OrderFile, OnlyTheOrderMustBeThere) {
-  const OrderFile file = read(R"({"order":[2,0,1]})");
+  const OrderFile file = parsed_order(R"({"order":[2,0,1]})");
   EXPECT_THAT(file.order, ElementsAre(2, 0, 1));
   EXPECT_FALSE(file.peak || file.lower_bound || file.proved_optimal || file.certificate);
 }
 
 TEST(OrderFile, AnotherGraphIsTold) {
-  const OrderFile file = read(written(meeting(), order(meeting().graph)));
+  const OrderFile file = parsed_order(order_as_text(meeting(), order(meeting().graph)));
   EXPECT_EQ(other_graph_reason(file, meeting()), "");
   EXPECT_THAT(other_graph_reason(file, meeting(5)),
               HasSubstr("the order is of another graph, meeting: its hash is "));
@@ -137,8 +137,8 @@ TEST(OrderFile, EveryPartOfAGraphChangesItsHash) {
 TEST(OrderFile, DeepNestingEndsInASentence) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   const std::string reason = "o.json: is nested deeper than 100 levels";
-  EXPECT_THAT(refusal(deep), HasSubstr(reason));
-  EXPECT_THAT(refusal(R"({"order":[],"unknown":)" + deep + "}"), HasSubstr(reason));
+  EXPECT_THAT(order_refusal(deep), HasSubstr(reason));
+  EXPECT_THAT(order_refusal(R"({"order":[],"unknown":)" + deep + "}"), HasSubstr(reason));
 }
 
 TEST(OrderFile, FaultsAreNamed) {
@@ -172,7 +172,8 @@ TEST(OrderFile, FaultsAreNamed) {
            {"bytes":1,"pairs":[],"closed_set":[],"needs":[],"values":[[null,1,1]]}]}]},"order":[]})",
        "o.json: values: got null, expected a whole number"},
   };
-  for (const auto& [text, reason] : all) EXPECT_THAT(refusal(text), HasSubstr(reason)) << text;
+  for (const auto& [text, reason] : all)
+    EXPECT_THAT(order_refusal(text), HasSubstr(reason)) << text;
 }
 
 }  // namespace

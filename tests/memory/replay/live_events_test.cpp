@@ -45,7 +45,7 @@ TEST(LiveBlocks, AgreeWithAMapOverARandomProgram) {
   EXPECT_LE(blocks.slots(), 3000u) << "slots are reused";
 }
 
-std::string refusal(const std::string& text) {
+std::string live_refusal(const std::string& text) {
   std::istringstream in(text);
   try {
     EventCsvReader reader(in, "events.csv");
@@ -59,13 +59,13 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(LiveEvents, NamesIdsThatAreUsedAsTheyMayNot) {
-  EXPECT_EQ(refusal("event,id,bytes\na,x,1\na,x,2\n"),
+  EXPECT_EQ(live_refusal("event,id,bytes\na,x,1\na,x,2\n"),
             "events.csv line 3, field id: got \"x\", which is alive, expected a new id");
-  EXPECT_EQ(refusal("event,id,bytes\na,x,1\nf,y,\n"),
+  EXPECT_EQ(live_refusal("event,id,bytes\na,x,1\nf,y,\n"),
             "events.csv line 3, field id: got \"y\" to free, expected the id of a live block");
-  EXPECT_THAT(refusal("event,id,bytes\nf,y,\n"), HasSubstr("to free"));
-  EXPECT_THAT(refusal("event,id,bytes\na,x,1\nf,x,\nf,x,\n"), HasSubstr("line 4, field id"));
-  EXPECT_EQ(refusal("event,id,bytes\na,x,1\nf,x,\na,x,2\n"), "accepted");
+  EXPECT_THAT(live_refusal("event,id,bytes\nf,y,\n"), HasSubstr("to free"));
+  EXPECT_THAT(live_refusal("event,id,bytes\na,x,1\nf,x,\nf,x,\n"), HasSubstr("line 4, field id"));
+  EXPECT_EQ(live_refusal("event,id,bytes\na,x,1\nf,x,\na,x,2\n"), "accepted");
 }
 
 TEST(LiveEvents, CountsTicksAndSteps) {

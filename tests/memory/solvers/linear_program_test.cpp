@@ -9,7 +9,7 @@
 namespace skyline {
 namespace {
 
-constexpr double kRounding = 1e-6;
+constexpr double kCostRounding = 1e-6;
 
 // The least of -x - 2 y where x + y ≤ 3, y ≤ 2 and x = 2 z.
 TEST(LinearProgram, ProvesTheLeastCost) {
@@ -18,14 +18,14 @@ TEST(LinearProgram, ProvesTheLeastCost) {
   const int z = program.add_column(0, 10);
   program.add_row(LinearModel::Terms{{x, 1}, {y, 1}}, 3);
   program.add_equation(LinearModel::Terms{{x, 1}, {z, -2}}, 0);
-  EXPECT_NEAR(program.least_cost(), -5, kRounding);
+  EXPECT_NEAR(program.least_cost(), -5, kCostRounding);
 }
 
 TEST(LinearProgram, AddsTermsOfTheSameColumn) {
   LinearProgram program;
   const int x = program.add_column(0, 10, -1);
   program.add_row(LinearModel::Terms{{x, 1}, {x, 2}}, 6);
-  EXPECT_NEAR(program.least_cost(), -2, kRounding);
+  EXPECT_NEAR(program.least_cost(), -2, kCostRounding);
 }
 
 // A program may have no rows, or no solution: its prices prove something true all the same.
@@ -64,7 +64,7 @@ TEST(LinearProgram, AgreesWithCbc) {
     draw(seed, integer);
     integer.solve();
     ASSERT_TRUE(integer.proved_optimal()) << "seed " << seed;
-    ASSERT_NEAR(linear.least_cost(), integer.cost(), kRounding) << "seed " << seed;
+    ASSERT_NEAR(linear.least_cost(), integer.cost(), kCostRounding) << "seed " << seed;
   }
 }
 

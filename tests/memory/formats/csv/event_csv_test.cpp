@@ -14,16 +14,16 @@ using EventKind = AllocationEvent::Kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<PlainEvent> events_of(const std::string& text) {
+std::vector<PlainEvent> csv_events(const std::string& text) {
   std::istringstream in(text);
   EventCsvReader reader(in, "events.csv");
   return all_events(reader);
 }
 
 // Returns the message with which a text is refused.
-std::string refusal(const std::string& text) {
+std::string csv_events_refusal(const std::string& text) {
   try {
-    events_of(text);
+    csv_events(text);
   } catch (const TraceError& error) {
     return error.what();
   }
@@ -34,7 +34,7 @@ PlainEvent plain(EventKind kind, const std::string& id, std::uint64_t bytes = 0)
   return {kind, id, bytes, {}, {}};
 }
 
-std::string written(const std::vector<PlainEvent>& events, bool tagged) {
+std::string events_as_csv(const std::vector<PlainEvent>& events, bool tagged) {
   std::string text;
   EventCsvWriter writer([&](std::string_view bytes) { text += bytes; }, tagged);
   for (const PlainEvent& event : events) {
@@ -50,19 +50,19 @@ std::string written(const std::vector<PlainEvent>& events, bool tagged) {
 }
 
 TEST(EventCsvReader, ReadsAllocationsFreesAndSteps) {
-  EXPECT_THAT(events_of("event,id,bytes\na,w,4096\ns,,\na,x,0\nf,x,\nf,w,9\n"),
+  EXPECT_THAT(csv_events("event,id,bytes\na,w,4096\ns,,\na,x,0\nf,x,\nf,w,9\n"),
               ElementsAre(plain(EventKind::kAllocation, "w", 4096), plain(EventKind::kStep, ""),
                           plain(EventKind::kAllocation, "x", 0), plain(EventKind::kFree, "x"),
                           plain(EventKind::kFree, "w")));
 }
 
 TEST(EventCsvReader, TakesColumnsInAnyOrderAndIgnoresUnknownOnes) {
-  EXPECT_THAT(events_of("colour,bytes , id,event\nred,7,a,a\n,,a,f\n"),
+  EXPECT_THAT(csv_events("colour,bytes , id,event\nred,7,a,a\n,,a,f\n"),
               ElementsAre(plain(EventKind::kAllocation, "a", 7), plain(EventKind::kFree, "a")));
 }
 
 TEST(EventCsvReader, ReadsTagsAndStreams) {
-  const auto events = events_of(
+  const auto events = csv_events(
       "event,id,bytes,tag,layer,phase,category,stream\n"
       "a,x,8,conv2d,conv1,forward,activation,0x7f\n"
       "a,y,8,,,dreaming,nightmare,\n");
@@ -74,14 +74,14 @@ TEST(EventCsvReader, ReadsTagsAndStreams) {
 
 TEST(EventCsvReader, ReadsPoolsInterruptionsAndReturnsOfCachedMemory) {
   const auto events =
-      events_of("event,id,bytes,pool,stream\na,x,8, 0.1 , 3\nc,,,,\ni,,,,\nr,,,,\nf,x,,,\n");
+      csv_events("event,id,bytes,pool,stream\na,x,8, 0.1 , 3\nc,,,,\ni,,,,\nr,,,,\nf,x,,,\n");
   ASSERT_EQ(events.size(), 5u);
   EXPECT_EQ(events[0].stream, "3");
   EXPECT_EQ(events[0].pool, "0.1");
   EXPECT_EQ(events[1], plain(EventKind::kReturn, ""));
   EXPECT_EQ(events[2], plain(EventKind::kInterrupt, ""));
   EXPECT_EQ(events[3], plain(EventKind::kResume, ""));
-  EXPECT_EQ(events_of(written(events, true)), events);
+  EXPECT_EQ(csv_events(events_as_csv(events, true)), events);
 }
 
 TEST(EventCsvReader, AcceptsEveryWayToEndLines) {
@@ -91,20 +91,20 @@ TEST(EventCsvReader, AcceptsEveryWayToEndLines) {
         "event,id,bytes\r\na,x,1\r\n", "event,id,bytes\na,x,1",
         "\n\r\nevent,id,bytes\n\n\na,x,1\r\n\n", "\"event\",id,\"bytes\"\n\"a\",\"x\",\"1\"\n",
         "event,id,bytes\na ,x, 1\t\n"}) {
-    EXPECT_THAT(events_of(text), ElementsAre(plain(EventKind::kAllocation, "x", 1))) << text;
+    EXPECT_THAT(csv_events(text), ElementsAre(plain(EventKind::kAllocation, "x", 1))) << text;
   }
 }
 
 TEST(EventCsvReader, QuotedNamesMayHoldAnything) {
   EXPECT_THAT(
-      events_of("event,id,bytes\na,\"x,\"\"1\"\"\ny\",5\nf,\"x,\"\"1\"\"\ny\",\na,in\"ner,1\n"),
+      csv_events("event,id,bytes\na,\"x,\"\"1\"\"\ny\",5\nf,\"x,\"\"1\"\"\ny\",\na,in\"ner,1\n"),
       ElementsAre(plain(EventKind::kAllocation, "x,\"1\"\ny", 5),
                   plain(EventKind::kFree, "x,\"1\"\ny"),
                   plain(EventKind::kAllocation, "in\"ner", 1)));
 }
 
 TEST(EventCsvReader, ReadsTheLargestSize) {
-  EXPECT_EQ(events_of("event,id,bytes\na,x,9223372036854775807\n")[0].bytes, 9223372036854775807u);
+  EXPECT_EQ(csv_events("event,id,bytes\na,x,9223372036854775807\n")[0].bytes, 9223372036854775807u);
 }
 
 TEST(EventCsvReader, RefusesByFileLineAndField) {
@@ -133,17 +133,19 @@ TEST(EventCsvReader, RefusesByFileLineAndField) {
       {"event,id,bytes\n\"a\"b,y,1\n", "line 2: text follows the closing quote of a field"},
       {"event,id,bytes\na,\"x\ny\",1\nb,z,1\n", "line 4, field event"},
   };
-  for (const auto& [text, sentence] : refused) EXPECT_THAT(refusal(text), HasSubstr(sentence));
+  for (const auto& [text, sentence] : refused)
+    EXPECT_THAT(csv_events_refusal(text), HasSubstr(sentence));
 }
 
 TEST(EventCsvReader, ATruncatedFileIsReadToItsLastWholeLine) {
-  EXPECT_THAT(refusal("event,id,bytes\na,x,1\na,y"), HasSubstr("line 3: got 2 fields"));
+  EXPECT_THAT(csv_events_refusal("event,id,bytes\na,x,1\na,y"), HasSubstr("line 3: got 2 fields"));
 }
 
 TEST(EventCsvReader, RefusesALineWithoutEnd) {
   const std::string endless =
       "event,id,bytes\na,\"" + std::string(3 * CsvReader::kLongestRecordBytes, 'x');
-  EXPECT_THAT(refusal(endless), HasSubstr("line 2: the record is longer than 1048576 bytes"));
+  EXPECT_THAT(csv_events_refusal(endless),
+              HasSubstr("line 2: the record is longer than 1048576 bytes"));
 }
 
 TEST(EventCsvReader, LinesMayLieAcrossThePiecesOfTheStream) {
@@ -152,7 +154,7 @@ TEST(EventCsvReader, LinesMayLieAcrossThePiecesOfTheStream) {
     text += i % 3 == 0 ? "a,\"b\n" + std::to_string(i) + "\",1\n"
                        : "a,b" + std::to_string(i) + ",1\r\n";
   }
-  const auto events = events_of(text);
+  const auto events = csv_events(text);
   ASSERT_EQ(events.size(), 60'000u);
   for (int i = 0; i < 60'000; ++i) {
     const auto index = static_cast<std::size_t>(i);
@@ -177,13 +179,13 @@ TEST(EventCsvWriter, WhatIsWrittenIsReadBack) {
       {EventKind::kAllocation, "y", 9223372036854775807u, {}, {}},
       {EventKind::kFree, "x,\"1\"", 0, {}, {}},
   };
-  EXPECT_EQ(events_of(written(events, true)), events);
+  EXPECT_EQ(csv_events(events_as_csv(events, true)), events);
 }
 
 TEST(EventCsvWriter, LeavesOutTagsWhereThereAreNone) {
-  EXPECT_EQ(written({plain(EventKind::kAllocation, "w", 8), plain(EventKind::kStep, ""),
-                     plain(EventKind::kFree, "w")},
-                    false),
+  EXPECT_EQ(events_as_csv({plain(EventKind::kAllocation, "w", 8), plain(EventKind::kStep, ""),
+                           plain(EventKind::kFree, "w")},
+                          false),
             "event,id,bytes\na,w,8\ns,,\nf,w,\n");
 }
 

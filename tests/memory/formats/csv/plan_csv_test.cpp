@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Trace trace_of(const std::string& text) {
+Trace trace_of_plan(const std::string& text) {
   std::istringstream in(text);
   return read_trace_csv(in, "trace.csv");
 }
@@ -125,7 +125,7 @@ TEST(PlanCsv, RoundTripsItsCertificate) {
   EXPECT_TRUE(back.trace.fixed_offsets.empty()) << "the column belongs to the plan";
   EXPECT_EQ(fault_of_certificate(*back.certificate, kCertified, back.plan), "");
   // Read as a trace, the file fixes the plan's offsets, and the certificate is ignored.
-  EXPECT_EQ(trace_of(plan_text(kCertified, kCertifiedPlan)).fixed_offsets,
+  EXPECT_EQ(trace_of_plan(plan_text(kCertified, kCertifiedPlan)).fixed_offsets,
             (std::vector<std::optional<std::uint64_t>>{0, 4}));
 }
 

@@ -16,15 +16,15 @@ using testing::HasSubstr;
 
 const std::string kHeader = "Thread,Time,Action,Pointer,Size,Stream\n";
 
-std::vector<PlainEvent> events_of(const std::string& text) {
+std::vector<PlainEvent> rmm_events(const std::string& text) {
   std::istringstream in(text);
   RmmLogReader reader(in, "rmm.csv");
   return all_events(reader);
 }
 
-std::string refusal(const std::string& text) {
+std::string rmm_refusal(const std::string& text) {
   try {
-    events_of(text);
+    rmm_events(text);
   } catch (const TraceError& error) {
     return error.what();
   }
@@ -32,9 +32,9 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(RmmLogReader, ReadsWhatRmmWrites) {
-  const auto events = events_of(kHeader +
-                                "2342727,15:47:02.841961,allocate,0x10012400000,1048576,0\n"
-                                "2342727,15:47:02.841977,free,0x10012400000,1048576,0x7f8a\n");
+  const auto events = rmm_events(kHeader +
+                                 "2342727,15:47:02.841961,allocate,0x10012400000,1048576,0\n"
+                                 "2342727,15:47:02.841977,free,0x10012400000,1048576,0x7f8a\n");
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0],
             (PlainEvent{AllocationEvent::Kind::kAllocation, "0x10012400000", 1048576, {}, "0"}));
@@ -43,20 +43,20 @@ TEST(RmmLogReader, ReadsWhatRmmWrites) {
 }
 
 TEST(RmmLogReader, CallsABlockByItsAddressHoweverItIsWritten) {
-  const auto events = events_of(kHeader + "1,0,allocate,00ABC,1,0\n1,0,free,0xabc,1,0\n");
+  const auto events = rmm_events(kHeader + "1,0,allocate,00ABC,1,0\n1,0,free,0xabc,1,0\n");
   EXPECT_EQ(events[0].id, "0xabc");
   EXPECT_EQ(events[1].id, "0xabc");
 }
 
 TEST(RmmLogReader, LeavesOutFailuresAndTheNullPointer) {
-  EXPECT_TRUE(events_of(kHeader +
-                        "1,0,allocate failure,0x0,99999999,0\n1,0,allocate failure,(nil),9,0\n"
-                        "1,0,allocate,0x0,0,0\n1,0,free,(nil),0,0\n")
+  EXPECT_TRUE(rmm_events(kHeader +
+                         "1,0,allocate failure,0x0,99999999,0\n1,0,allocate failure,(nil),9,0\n"
+                         "1,0,allocate,0x0,0,0\n1,0,free,(nil),0,0\n")
                   .empty());
 }
 
 TEST(RmmLogReader, TakesColumnsInAnyOrder) {
-  EXPECT_EQ(events_of("Size,Action,Pointer\n5,allocate,0x1\n")[0].bytes, 5u);
+  EXPECT_EQ(rmm_events("Size,Action,Pointer\n5,allocate,0x1\n")[0].bytes, 5u);
 }
 
 TEST(RmmLogReader, RefusesByFileLineAndField) {
@@ -75,7 +75,7 @@ TEST(RmmLogReader, RefusesByFileLineAndField) {
       {kHeader + "1,0,allocate,0x1\n", "line 2: got 4 fields, expected 6 as in the header"},
       {"Action,Pointer,Size,Size\n", "field Size: the header names this column twice"},
   };
-  for (const auto& [text, sentence] : refused) EXPECT_THAT(refusal(text), HasSubstr(sentence));
+  for (const auto& [text, sentence] : refused) EXPECT_THAT(rmm_refusal(text), HasSubstr(sentence));
 }
 
 std::string log_of(const std::string& events, std::size_t capacity) {
@@ -99,7 +99,7 @@ TEST(RmmLogWriter, WritesAddressesTimesAndFailures) {
 TEST(RmmLogWriter, QuotesStreamsThatNeedIt) {
   const std::string log = log_of("event,id,bytes,stream\na,x,512,\"a,\"\"b\"\"\"\n", 1024);
   EXPECT_THAT(log, HasSubstr("0x200000,512,\"a,\"\"b\"\"\"\n"));
-  EXPECT_EQ(events_of(log)[0].stream, "a,\"b\"");
+  EXPECT_EQ(rmm_events(log)[0].stream, "a,\"b\"");
 }
 
 TEST(RmmLogWriter, WhatIsWrittenAsksForTheSame) {

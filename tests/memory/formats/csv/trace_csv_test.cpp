@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 const std::string kNumbers = "expected a whole number from 0 to 9223372036854775807";
 
-Trace trace_of(const std::string& text) {
+Trace csv_trace(const std::string& text) {
   std::istringstream in(text);
   return read_trace_csv(in, "trace.csv");
 }
@@ -28,9 +28,9 @@ std::string text_of(const Trace& trace, std::uint64_t alignment = 1) {
   return out.str();
 }
 // Returns the message with which a text is refused.
-std::string refusal(const std::string& text) {
+std::string trace_refusal(const std::string& text) {
   try {
-    trace_of(text);
+    csv_trace(text);
   } catch (const TraceError& error) {
     return error.what();
   }
@@ -38,7 +38,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ReadTraceCsv, ReadsMiniMallocsFormat) {
-  const Trace trace = trace_of("id,lower,upper,size\nb1,0,3,4\nb2,3,9,5\n");
+  const Trace trace = csv_trace("id,lower,upper,size\nb1,0,3,4\nb2,3,9,5\n");
   EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{0, 3, 4}, {3, 9, 5}}));
   EXPECT_EQ(trace.ids, (std::vector<std::string>{"b1", "b2"}));
   EXPECT_TRUE(trace.tags.empty());
@@ -47,12 +47,12 @@ TEST(ReadTraceCsv, ReadsMiniMallocsFormat) {
 
 TEST(ReadTraceCsv, AcceptsColumnsInAnyOrderAndIgnoresUnknownOnes) {
   const Trace trace =
-      trace_of(" size , hint,upper,alignment,id,lower\n5,x,9,64,a,2\n0,,4,128,b,3\n");
+      csv_trace(" size , hint,upper,alignment,id,lower\n5,x,9,64,a,2\n0,,4,128,b,3\n");
   EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{2, 9, 5}, {3, 4, 0}}));
   EXPECT_EQ(trace.alignments, (std::vector<std::uint64_t>{64, 128}));
-  EXPECT_EQ(trace_of("id,lower,upper,size,alignment\na,0,1,5,\nb,0,1,5,8\n").alignments,
+  EXPECT_EQ(csv_trace("id,lower,upper,size,alignment\na,0,1,5,\nb,0,1,5,8\n").alignments,
             (std::vector<std::uint64_t>{1, 8}));
-  EXPECT_TRUE(trace_of("id,lower,upper,size,alignment\na,0,1,5,1\n").alignments.empty());
+  EXPECT_TRUE(csv_trace("id,lower,upper,size,alignment\na,0,1,5,1\n").alignments.empty());
 }
 
 // Pieces of one size would be scanned from the record's start each time: hours for a gigabyte.
@@ -75,7 +75,7 @@ TEST(ReadTraceCsv, ReadsALongRecordInGrowingPieces) {
 }
 
 TEST(ReadTraceCsv, RefusesARecordOfTooManyFields) {
-  EXPECT_EQ(refusal("id,lower,upper,size\n" + std::string(70'000, ',')),
+  EXPECT_EQ(trace_refusal("id,lower,upper,size\n" + std::string(70'000, ',')),
             "trace.csv line 2: more than 65536 fields");
 }
 
@@ -83,26 +83,26 @@ TEST(ReadTraceCsv, KnowsMiniMallocsOtherColumnNames) {
   const Trace expected{.blocks = {{0, 3, 4}, {3, 9, 5}}, .ids = {"b1", "b2"}};
   for (const char* header :
        {"id,lower,upper,size", "buffer,start,upper,size", "buffer_id,begin,upper,size"}) {
-    const Trace trace = trace_of(std::string(header) + "\nb1,0,3,4\nb2,3,9,5\n");
+    const Trace trace = csv_trace(std::string(header) + "\nb1,0,3,4\nb2,3,9,5\n");
     EXPECT_EQ(trace.blocks, expected.blocks) << header;
     EXPECT_EQ(trace.ids, expected.ids) << header;
   }
 }
 
 TEST(ReadTraceCsv, TakesEndForTheLastTick) {
-  const Trace trace = trace_of("buffer_id,start,end,size,gaps\na,0,2,4,\nb,3,8,5,4-4 6-7@0:1\n");
+  const Trace trace = csv_trace("buffer_id,start,end,size,gaps\na,0,2,4,\nb,3,8,5,4-4 6-7@0:1\n");
   EXPECT_EQ(trace.blocks, (std::vector<TraceBlock>{{0, 3, 4}, {3, 9, 5}}));
   EXPECT_EQ(trace.gaps, (std::vector<TraceGap>{{1, 4, 5}}));
-  EXPECT_EQ(refusal("id,start,end,size\na,5,4,1\n"),
+  EXPECT_EQ(trace_refusal("id,start,end,size\na,5,4,1\n"),
             "trace.csv line 2, field end: got the empty lifetime [5, 5), expected lower < upper");
-  EXPECT_THAT(refusal("id,lower,end,size\na,0,9223372036854775807,1\n"),
+  EXPECT_THAT(trace_refusal("id,lower,end,size\na,0,9223372036854775807,1\n"),
               HasSubstr("field end: got \"9223372036854775807\", expected a whole number from 0 to "
                         "9223372036854775806"));
-  EXPECT_EQ(trace_of("id,lower,end,size\na,0,9223372036854775806,1\n").blocks[0].upper, INT64_MAX);
+  EXPECT_EQ(csv_trace("id,lower,end,size\na,0,9223372036854775806,1\n").blocks[0].upper, INT64_MAX);
 }
 
 TEST(ReadTraceCsv, ReadsGaps) {
-  const Trace trace = trace_of(
+  const Trace trace = csv_trace(
       "id,lower,upper,size,gaps\na,0,9,4,\nb,0,20,8,12-15  3-5\n"
       "c,2,8,8, 2-4 4-8 \nd,0,9,8,1-2@0:8 4-6 7-8@3:4\n");
   EXPECT_EQ(trace.gaps,
@@ -114,7 +114,7 @@ TEST(ReadTraceCsv, ReadsGaps) {
 TEST(ReadTraceCsv, NamesWhatIsWrongWithAGap) {
   const auto refused = [](const std::string& gaps) {
     const std::string message =
-        refusal("id,lower,upper,size,gaps\na,0,9,4,\nb,3,20,8," + gaps + "\n");
+        trace_refusal("id,lower,upper,size,gaps\na,0,9,4,\nb,3,20,8," + gaps + "\n");
     const std::string where = "trace.csv line 3, field gaps: got ";
     EXPECT_EQ(message.substr(0, where.size()), where);
     return message.substr(std::min(where.size(), message.size()));
@@ -145,130 +145,133 @@ TEST(ReadTraceCsv, NamesWhatIsWrongWithAGap) {
 
 TEST(ReadTraceCsv, ReadsFixedOffsets) {
   const Trace trace =
-      trace_of("id,lower,upper,size,offset\na,0,1,2,\nb,0,1,2,-1\nc,0,1,2, 64 \nd,0,1,2,\n");
+      csv_trace("id,lower,upper,size,offset\na,0,1,2,\nb,0,1,2,-1\nc,0,1,2, 64 \nd,0,1,2,\n");
   using Offsets = std::vector<std::optional<std::uint64_t>>;
   EXPECT_EQ(trace.fixed_offsets, (Offsets{{}, {}, 64, {}}));
   EXPECT_EQ(fixed_block_count(trace), 1u);
   const std::string header = "id,lower,upper,size,offset\n";
-  EXPECT_TRUE(trace_of(header + "a,0,1,2,\nb,0,1,2,-1\n").fixed_offsets.empty());
-  EXPECT_EQ(trace_of(header + "a,0,1,2,0\n").fixed_offsets, Offsets{0});
-  EXPECT_EQ(refusal(header + "a,0,1,2,-2\n"), "trace.csv line 2, field offset: got \"-2\", " +
-                                                  kNumbers + ", or nothing or -1 for none");
-  EXPECT_THAT(refusal(header + "a,0,1,2,9223372036854775808\n"), HasSubstr(kNumbers));
-  EXPECT_EQ(refusal(header + "a,0,1,2,9223372036854775806\n"),
+  EXPECT_TRUE(csv_trace(header + "a,0,1,2,\nb,0,1,2,-1\n").fixed_offsets.empty());
+  EXPECT_EQ(csv_trace(header + "a,0,1,2,0\n").fixed_offsets, Offsets{0});
+  EXPECT_EQ(trace_refusal(header + "a,0,1,2,-2\n"), "trace.csv line 2, field offset: got \"-2\", " +
+                                                        kNumbers + ", or nothing or -1 for none");
+  EXPECT_THAT(trace_refusal(header + "a,0,1,2,9223372036854775808\n"), HasSubstr(kNumbers));
+  EXPECT_EQ(trace_refusal(header + "a,0,1,2,9223372036854775806\n"),
             "trace.csv line 2, field offset: got 9223372036854775806, expected the block of 2 "
             "bytes to end by 9223372036854775807");
 }
 
 TEST(ReadTraceCsv, AcceptsEveryWayToEndLines) {
-  const Trace expected = trace_of("id,lower,upper,size\na,0,1,2\n");
+  const Trace expected = csv_trace("id,lower,upper,size\na,0,1,2\n");
   for (const char* text :
        {"\xef\xbb\xbfid,lower,upper,size\na,0,1,2\n", "id,lower,upper,size\r\na,0,1,2\r\n",
         "id,lower,upper,size\na,0,1,2", "id,lower,upper,size\r\na,0,1,2\r",
         "\n\r\nid,lower,upper,size\n\n\na,0,1,2\n\r\n\n", "id,lower,upper,size\na, 0 ,\t1,2 \n",
         "\"id\",lower,\"upper\",size\n\"a\",\"0\",1,2\n"}) {
-    EXPECT_EQ(trace_of(text).blocks, expected.blocks) << text;
-    EXPECT_EQ(trace_of(text).ids, expected.ids) << text;
+    EXPECT_EQ(csv_trace(text).blocks, expected.blocks) << text;
+    EXPECT_EQ(csv_trace(text).ids, expected.ids) << text;
   }
 }
 
 TEST(ReadTraceCsv, AcceptsATraceWithoutBlocks) {
-  EXPECT_EQ(trace_of("id,lower,upper,size\n").size(), 0u);
+  EXPECT_EQ(csv_trace("id,lower,upper,size\n").size(), 0u);
 }
 
 TEST(ReadTraceCsv, KeepsIdsOnlyWhereTheyDifferFromTheNumber) {
-  EXPECT_TRUE(trace_of("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n").ids.empty());
-  const Trace trace = trace_of("id,lower,upper,size\n0,0,1,1\n7,0,1,1\n");
+  EXPECT_TRUE(csv_trace("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n").ids.empty());
+  const Trace trace = csv_trace("id,lower,upper,size\n0,0,1,1\n7,0,1,1\n");
   EXPECT_EQ(trace.ids, (std::vector<std::string>{"0", "7"}));
 }
 
 TEST(ReadTraceCsv, NamesSourceLineAndField) {
   const std::string header = "id,lower,upper,size\n";
-  EXPECT_EQ(refusal(header + "a,0,1,2\nb,0,1,x\n"),
+  EXPECT_EQ(trace_refusal(header + "a,0,1,2\nb,0,1,x\n"),
             "trace.csv line 3, field size: got \"x\", " + kNumbers);
-  EXPECT_EQ(refusal("\n" + header + "\na,-1,1,2"),
+  EXPECT_EQ(trace_refusal("\n" + header + "\na,-1,1,2"),
             "trace.csv line 4, field lower: got \"-1\", " + kNumbers);
   for (const char* number : {"", "1.5", "0x10", "1e3", "+1", "9223372036854775808", "1 2", "1_000",
                              "99999999999999999999999999"}) {
-    EXPECT_EQ(refusal(header + "a,0," + number + ",2\n"),
+    EXPECT_EQ(trace_refusal(header + "a,0," + number + ",2\n"),
               std::string("trace.csv line 2, field upper: got \"") + number + "\", " + kNumbers);
   }
-  EXPECT_EQ(refusal(header + ",0,1,2\n"), "trace.csv line 2, field id: got \"\", expected a name");
+  EXPECT_EQ(trace_refusal(header + ",0,1,2\n"),
+            "trace.csv line 2, field id: got \"\", expected a name");
 }
 
 TEST(ReadTraceCsv, RefusesEmptyAndInvertedLifetimes) {
-  EXPECT_EQ(refusal("id,lower,upper,size\na,4,4,1\n"),
+  EXPECT_EQ(trace_refusal("id,lower,upper,size\na,4,4,1\n"),
             "trace.csv line 2, field upper: got the empty lifetime [4, 4), expected lower < upper");
   EXPECT_EQ(
-      refusal("id,lower,upper,size\na,5,4,1\n"),
+      trace_refusal("id,lower,upper,size\na,5,4,1\n"),
       "trace.csv line 2, field upper: got the inverted lifetime [5, 4), expected lower < upper");
 }
 
 TEST(ReadTraceCsv, RefusesDuplicateIds) {
-  EXPECT_EQ(refusal("id,lower,upper,size\na,0,1,1\nb,0,1,1\na,0,1,1\n"),
+  EXPECT_EQ(trace_refusal("id,lower,upper,size\na,0,1,1\nb,0,1,1\na,0,1,1\n"),
             "trace.csv line 4, field id: got \"a\" a second time, expected unique ids");
-  EXPECT_THAT(refusal("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n1,0,1,1\n"),
+  EXPECT_THAT(trace_refusal("id,lower,upper,size\n0,0,1,1\n1,0,1,1\n1,0,1,1\n"),
               HasSubstr("line 4, field id: got \"1\" a second time"));
 }
 
 TEST(ReadTraceCsv, RefusesADuplicateAmongManyIds) {
   std::string text = "id,lower,upper,size\n";
   for (int i = 0; i < 5000; ++i) text += "block" + std::to_string(i * 37 % 5000) + ",0,1,1\n";
-  EXPECT_EQ(trace_of(text).ids.size(), 5000u);
+  EXPECT_EQ(csv_trace(text).ids.size(), 5000u);
   for (int i = 0; i < 5000; i += 77) {
     const std::string name = "block" + std::to_string(i);
-    ASSERT_EQ(refusal(text + name + ",0,1,1\n"), "trace.csv line 5002, field id: got \"" + name +
-                                                     "\" a second time, expected unique ids");
+    ASSERT_EQ(
+        trace_refusal(text + name + ",0,1,1\n"),
+        "trace.csv line 5002, field id: got \"" + name + "\" a second time, expected unique ids");
   }
 }
 
 TEST(ReadTraceCsv, RefusesBadHeaders) {
-  EXPECT_EQ(refusal(""),
+  EXPECT_EQ(trace_refusal(""),
             "trace.csv: got no text, expected a header line with the columns id,lower,upper,size");
-  EXPECT_EQ(refusal("\n\n"), refusal(""));
-  EXPECT_EQ(refusal("0,45,247,589825\n"),
+  EXPECT_EQ(trace_refusal("\n\n"), trace_refusal(""));
+  EXPECT_EQ(trace_refusal("0,45,247,589825\n"),
             "trace.csv line 1: got \"0,45,247,589825\", expected a header line with the columns "
             "id,lower,upper,size");
-  EXPECT_EQ(refusal("id,lower,size\na,0,1\n"),
+  EXPECT_EQ(trace_refusal("id,lower,size\na,0,1\n"),
             "trace.csv line 1: got \"id,lower,size\", expected a header line with the columns "
             "id,lower,upper,size");
-  EXPECT_EQ(refusal("id,lower,upper,size,id\n"),
+  EXPECT_EQ(trace_refusal("id,lower,upper,size,id\n"),
             "trace.csv line 1, field id: the header names this column twice");
-  EXPECT_EQ(refusal("id,lower,upper,size,start\n"),
+  EXPECT_EQ(trace_refusal("id,lower,upper,size,start\n"),
             "trace.csv line 1, field start: the header has this column already, as lower");
-  EXPECT_EQ(refusal("id,lower,end,size,upper\n"),
+  EXPECT_EQ(trace_refusal("id,lower,end,size,upper\n"),
             "trace.csv line 1, field upper: the header has this column already, as end");
 }
 
 TEST(ReadTraceCsv, RefusesBadRecords) {
   const std::string header = "id,lower,upper,size\n";
-  EXPECT_EQ(refusal(header + "a,0,1\n"),
+  EXPECT_EQ(trace_refusal(header + "a,0,1\n"),
             "trace.csv line 2: got 3 fields, expected 4 as in the header");
-  EXPECT_THAT(refusal(header + "a,0,1,2,\n"), HasSubstr("got 5 fields, expected 4"));
-  EXPECT_EQ(refusal(header + "\"a,0,1,2\n"), "trace.csv line 2: a quoted field is not closed");
-  EXPECT_EQ(refusal(header + "\"a\"b,0,1,2\n"),
+  EXPECT_THAT(trace_refusal(header + "a,0,1,2,\n"), HasSubstr("got 5 fields, expected 4"));
+  EXPECT_EQ(trace_refusal(header + "\"a,0,1,2\n"),
+            "trace.csv line 2: a quoted field is not closed");
+  EXPECT_EQ(trace_refusal(header + "\"a\"b,0,1,2\n"),
             "trace.csv line 2: text follows the closing quote of a field");
-  EXPECT_EQ(refusal(header + "\"a\nb\",0,1,2\nc,0,1,x\n"),
+  EXPECT_EQ(trace_refusal(header + "\"a\nb\",0,1,2\nc,0,1,x\n"),
             "trace.csv line 4, field size: got \"x\", " + kNumbers)
       << "line ends inside quotes count";
 }
 
 TEST(ReadTraceCsv, RefusesUnknownPhasesAndCategories) {
   const std::string header = "id,lower,upper,size,phase,category\n";
-  EXPECT_EQ(refusal(header + "a,0,1,2,sideways,input\n"),
+  EXPECT_EQ(trace_refusal(header + "a,0,1,2,sideways,input\n"),
             "trace.csv line 2, field phase: got \"sideways\", expected one of outside, forward, "
             "backward, update");
-  EXPECT_THAT(refusal(header + "a,0,1,2,forward,soup\n"),
+  EXPECT_THAT(trace_refusal(header + "a,0,1,2,forward,soup\n"),
               HasSubstr("field category: got \"soup\", expected one of input, activation"));
-  EXPECT_THAT(refusal("id,lower,upper,size,alignment\na,0,1,2,0\n"),
+  EXPECT_THAT(trace_refusal("id,lower,upper,size,alignment\na,0,1,2,0\n"),
               HasSubstr("field alignment: got \"0\", expected a whole number from 1 to"));
 }
 
 TEST(ReadTraceCsv, ShortensWhatItQuotes) {
   const std::string message =
-      refusal("id,lower,upper,size\na,0,1," + std::string(5000, 'x') + "\n");
+      trace_refusal("id,lower,upper,size\na,0,1," + std::string(5000, 'x') + "\n");
   EXPECT_LT(message.size(), 250u);
-  EXPECT_THAT(refusal("id,lower,upper,size\na,0,1,\"x\ny\"\n"), HasSubstr("got \"x?y\""));
+  EXPECT_THAT(trace_refusal("id,lower,upper,size\na,0,1,\"x\ny\"\n"), HasSubstr("got \"x?y\""));
 }
 
 TEST(TraceCsv, RoundTripsTagsAndQuoting) {
@@ -276,7 +279,7 @@ TEST(TraceCsv, RoundTripsTagsAndQuoting) {
   trace.tags = {{"conv2d", "conv1", Phase::kForward, Category::kActivation},
                 {"a, \"b\"\r\nc", " ", Phase::kBackward, Category::kParameterGradient},
                 {"", "", Phase::kOutside, Category::kUnknown}};
-  const Trace back = trace_of(text_of(trace, 512));
+  const Trace back = csv_trace(text_of(trace, 512));
   EXPECT_EQ(back.blocks, (std::vector<TraceBlock>{{0, 3, 512}, {3, 9, 512}, {1, 2, 512}}));
   EXPECT_EQ(back.ids, trace.ids);
   EXPECT_EQ(back.tags, trace.tags);
@@ -289,7 +292,7 @@ TEST(TraceCsv, RoundTripsEveryPhaseAndCategory) {
     trace.blocks.push_back({i, i + 1, 1});
     trace.tags.push_back({"op", "layer", static_cast<Phase>(i % 4), static_cast<Category>(i)});
   }
-  EXPECT_EQ(trace_of(text_of(trace)).tags, trace.tags);
+  EXPECT_EQ(csv_trace(text_of(trace)).tags, trace.tags);
 }
 
 TEST(TraceCsv, WritesPlainTracesAsMiniMallocDoes) {
@@ -299,7 +302,7 @@ TEST(TraceCsv, WritesPlainTracesAsMiniMallocDoes) {
 TEST(TraceCsv, RoundTripsRandomTraces) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Trace trace = random_trace(seed, seed % 50, 100, ~0ull >> 2);
-    ASSERT_TRUE(trace_of(text_of(trace)).same_requests(trace)) << "seed " << seed;
+    ASSERT_TRUE(csv_trace(text_of(trace)).same_requests(trace)) << "seed " << seed;
   }
 }
 
@@ -330,7 +333,7 @@ Trace rich_trace(std::uint64_t seed) {
 TEST(TraceCsv, RoundTripsGapsFixedOffsetsTagsAndAlignment) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Trace trace = rich_trace(seed);
-    const Trace back = trace_of(text_of(trace));
+    const Trace back = csv_trace(text_of(trace));
     ASSERT_EQ(back.blocks, trace.blocks) << "seed " << seed;
     ASSERT_EQ(back.ids, trace.ids) << "seed " << seed;
     ASSERT_EQ(back.tags, trace.tags) << "seed " << seed;

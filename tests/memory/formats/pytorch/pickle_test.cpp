@@ -13,7 +13,7 @@ namespace {
 using DocumentKind = PickleDocument::Kind;
 using testing::HasSubstr;
 
-std::string refusal(std::string text) {
+std::string pickle_refusal(std::string text) {
   try {
     PickleDocument(std::move(text), "x.pickle");
   } catch (const TraceError& error) {
@@ -70,17 +70,17 @@ TEST_P(PlainPickle, ContainersNest) {
   EXPECT_EQ(shared[0], shared[1]) << "one value, used twice";
 }
 
-std::string with_protocol(std::string_view pickle, char protocol) {
+std::string pickle_with_protocol(std::string_view pickle, char protocol) {
   std::string other(pickle);
   other[1] = protocol;
   return other;
 }
 INSTANTIATE_TEST_SUITE_P(Protocols, PlainPickle,
                          testing::Values(std::string(kPlainPickle3), std::string(kPlainPickle4),
-                                         with_protocol(kPlainPickle4, 5)));
+                                         pickle_with_protocol(kPlainPickle4, 5)));
 
 TEST(PickleDocument, NeverRunsAnything) {
-  EXPECT_THAT(refusal(std::string(kReducePickle4)),
+  EXPECT_THAT(pickle_refusal(std::string(kReducePickle4)),
               HasSubstr("got the opcode STACK_GLOBAL (0x93), expected plain data"));
   const std::vector<std::pair<std::string, std::string>> refused = {
       {"cos\nsystem\n.", "GLOBAL (0x63)"},
@@ -96,64 +96,69 @@ TEST(PickleDocument, NeverRunsAnything) {
       {"\xff.", "opcode 0xff"},
   };
   for (const auto& [opcodes, name] : refused) {
-    EXPECT_THAT(refusal(pickled(opcodes)), HasSubstr("x.pickle byte 2: got the opcode "));
-    EXPECT_THAT(refusal(pickled(opcodes)), HasSubstr(name));
+    EXPECT_THAT(pickle_refusal(pickled(opcodes)), HasSubstr("x.pickle byte 2: got the opcode "));
+    EXPECT_THAT(pickle_refusal(pickled(opcodes)), HasSubstr(name));
   }
 }
 
 TEST(PickleDocument, RefusesWhatIsNoPickle) {
-  EXPECT_EQ(refusal(""), "x.pickle byte 0: got no bytes, expected a pickle");
-  EXPECT_THAT(refusal("(dp0\n."),
+  EXPECT_EQ(pickle_refusal(""), "x.pickle byte 0: got no bytes, expected a pickle");
+  EXPECT_THAT(pickle_refusal("(dp0\n."),
               HasSubstr("byte 0: got no protocol, expected a pickle of protocol"));
-  EXPECT_THAT(refusal(std::string("\x80\x01N.")),
+  EXPECT_THAT(pickle_refusal(std::string("\x80\x01N.")),
               HasSubstr("got pickle protocol 1, expected 2 to 5"));
-  EXPECT_THAT(refusal(std::string("\x80\x06N.")), HasSubstr("got pickle protocol 6"));
-  EXPECT_THAT(refusal("\x80"), HasSubstr("the pickle ends after 1 bytes"));
+  EXPECT_THAT(pickle_refusal(std::string("\x80\x06N.")), HasSubstr("got pickle protocol 6"));
+  EXPECT_THAT(pickle_refusal("\x80"), HasSubstr("the pickle ends after 1 bytes"));
 }
 
 TEST(PickleDocument, RefusesPicklesThatAreCutAnywhere) {
   for (std::size_t length = 0; length < kPlainPickle4.size(); ++length) {
-    EXPECT_THAT(refusal(std::string(kPlainPickle4.substr(0, length))), HasSubstr("x.pickle byte "))
+    EXPECT_THAT(pickle_refusal(std::string(kPlainPickle4.substr(0, length))),
+                HasSubstr("x.pickle byte "))
         << length;
   }
 }
 
 TEST(PickleDocument, RefusesBrokenStacksAndMemos) {
-  EXPECT_THAT(refusal(pickled(".")), HasSubstr("pops a value that it never pushed"));
-  EXPECT_THAT(refusal(pickled("0.")), HasSubstr("pops a value that it never pushed"));
-  EXPECT_THAT(refusal(pickled("K\x01\x86.")), HasSubstr("pops a value that it never pushed"));
-  EXPECT_THAT(refusal(pickled("K\x01(\x85.")), HasSubstr("pops a value that it never pushed"));
-  EXPECT_THAT(refusal(pickled("K\x01(\x85t.")), HasSubstr("pops a value that it never pushed"));
-  EXPECT_THAT(refusal(pickled("NN(0NN.")), HasSubstr("pops a value that it never pushed"));
-  EXPECT_THAT(refusal(pickled("N(q\x01N.")), HasSubstr("there is no value to memoize"));
-  EXPECT_THAT(refusal(pickled("NNq\x02h\x01.")), HasSubstr("got the memo 1, which was not set"));
-  EXPECT_THAT(refusal(pickled("e.")), HasSubstr("closes a container without a MARK"));
-  EXPECT_THAT(refusal(pickled("(K\x01"
-                              "e.")),
+  EXPECT_THAT(pickle_refusal(pickled(".")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(pickle_refusal(pickled("0.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(pickle_refusal(pickled("K\x01\x86.")),
+              HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(pickle_refusal(pickled("K\x01(\x85.")),
+              HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(pickle_refusal(pickled("K\x01(\x85t.")),
+              HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(pickle_refusal(pickled("NN(0NN.")), HasSubstr("pops a value that it never pushed"));
+  EXPECT_THAT(pickle_refusal(pickled("N(q\x01N.")), HasSubstr("there is no value to memoize"));
+  EXPECT_THAT(pickle_refusal(pickled("NNq\x02h\x01.")),
+              HasSubstr("got the memo 1, which was not set"));
+  EXPECT_THAT(pickle_refusal(pickled("e.")), HasSubstr("closes a container without a MARK"));
+  EXPECT_THAT(pickle_refusal(pickled("(K\x01"
+                                     "e.")),
               HasSubstr("items are added to a value that is no list"));
-  EXPECT_THAT(refusal(pickled("](K\x01"
-                              "u.")),
+  EXPECT_THAT(pickle_refusal(pickled("](K\x01"
+                                     "u.")),
               HasSubstr("a key without a value"));
-  EXPECT_THAT(refusal(pickled("](K\x01K\x02u.")),
+  EXPECT_THAT(pickle_refusal(pickled("](K\x01K\x02u.")),
               HasSubstr("items are added to a value that is no dict"));
-  EXPECT_THAT(refusal(pickled("h\x07.")), HasSubstr("got the memo 7, which was not set"));
-  EXPECT_THAT(refusal(pickled("q\x01.")), HasSubstr("there is no value to memoize"));
-  EXPECT_THAT(refusal(pickled("Nr\xff\xff\xff\xff.")),
+  EXPECT_THAT(pickle_refusal(pickled("h\x07.")), HasSubstr("got the memo 7, which was not set"));
+  EXPECT_THAT(pickle_refusal(pickled("q\x01.")), HasSubstr("there is no value to memoize"));
+  EXPECT_THAT(pickle_refusal(pickled("Nr\xff\xff\xff\xff.")),
               HasSubstr("got the memo 4294967295, expected"));
-  EXPECT_THAT(refusal(pickled("X\xff\xff\xff\xff.")), HasSubstr("the pickle ends after"));
-  EXPECT_THAT(refusal(pickled("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.")),
+  EXPECT_THAT(pickle_refusal(pickled("X\xff\xff\xff\xff.")), HasSubstr("the pickle ends after"));
+  EXPECT_THAT(pickle_refusal(pickled("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.")),
               HasSubstr("the pickle ends"));
 }
 
 TEST(PickleDocument, BoundsNestingButNeedsNoRecursion) {
-  EXPECT_THAT(refusal(pickled(std::string(1001, '('))),
+  EXPECT_THAT(pickle_refusal(pickled(std::string(1001, '('))),
               HasSubstr("got values nested more than 1000 deep"));
   // [[[…]]] from a hundred thousand EMPTY_LISTs and APPENDs: nothing recurses, not even
   // destruction.
-  EXPECT_EQ(refusal(pickled(std::string(100'000, ']') + std::string(99'999, 'a') + ".")),
+  EXPECT_EQ(pickle_refusal(pickled(std::string(100'000, ']') + std::string(99'999, 'a') + ".")),
             "accepted");
-  EXPECT_EQ(refusal(pickled("]q\x01h\x01"
-                            "a.")),
+  EXPECT_EQ(pickle_refusal(pickled("]q\x01h\x01"
+                                   "a.")),
             "accepted")
       << "a list that holds itself";
 }

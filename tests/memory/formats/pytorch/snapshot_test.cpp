@@ -15,7 +15,8 @@ using EventKind = AllocationEvent::Kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<PlainEvent> events_of(std::string_view pickle, std::optional<std::size_t> device = {}) {
+std::vector<PlainEvent> snapshot_events(std::string_view pickle,
+                                        std::optional<std::size_t> device = {}) {
   std::istringstream in{std::string(pickle)};
   SnapshotReader reader(in, "x.pickle", {}, device);
   return all_events(reader);
@@ -24,7 +25,7 @@ std::vector<PlainEvent> events_of(std::string_view pickle, std::optional<std::si
 class SnapshotOfPython : public testing::TestWithParam<std::string> {};
 
 TEST_P(SnapshotOfPython, ReadsBlocksFromBeforeTheTraceAndTheTrace) {
-  const auto events = events_of(GetParam());
+  const auto events = snapshot_events(GetParam());
   ASSERT_EQ(events.size(), 5u);
   const BlockTag conv{"conv", "net.py", Phase::kOutside, Category::kUnknown};
   const BlockTag gradient{"conv", "net.py", Phase::kOutside, Category::kGradient};
@@ -37,16 +38,16 @@ TEST_P(SnapshotOfPython, ReadsBlocksFromBeforeTheTraceAndTheTrace) {
       << "also in a segment, but the trace allocates it";
 }
 
-std::string with_protocol(std::string_view pickle, char protocol) {
+std::string snapshot_with_protocol(std::string_view pickle, char protocol) {
   std::string other(pickle);
   other[1] = protocol;
   return other;
 }
 INSTANTIATE_TEST_SUITE_P(Protocols, SnapshotOfPython,
                          testing::Values(std::string(kSnapshotPickle2),
-                                         with_protocol(kSnapshotPickle2, 3),
+                                         snapshot_with_protocol(kSnapshotPickle2, 3),
                                          std::string(kSnapshotPickle4),
-                                         with_protocol(kSnapshotPickle4, 5)));
+                                         snapshot_with_protocol(kSnapshotPickle4, 5)));
 
 TEST(SnapshotReader, ReadsTheSegmentsOfOneDevice) {
   SnapshotText text;
@@ -69,7 +70,7 @@ TEST(SnapshotReader, ReadsTheSegmentsOfOneDevice) {
 TEST(SnapshotReader, ADeviceMayHaveSegmentsAndNoTrace) {
   SnapshotText text;
   text.begin({{1'000'000, 4096, "active_allocated"}});
-  const auto events = events_of(text.end());
+  const auto events = snapshot_events(text.end());
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].bytes, 512u) << "the block's size if there is no requested size";
 }
@@ -85,8 +86,8 @@ TEST(SnapshotReader, ReadsTheFirstDeviceThatWasUsedOrTheOneAskedFor) {
   SnapshotText text;
   text.begin().next_device().entry("alloc", 4096, 1).next_device().entry("alloc", 8192, 2);
   const std::string pickle = text.end();
-  EXPECT_EQ(events_of(pickle)[0].bytes, 1u);
-  EXPECT_EQ(events_of(pickle, 2)[0].bytes, 2u);
+  EXPECT_EQ(snapshot_events(pickle)[0].bytes, 1u);
+  EXPECT_EQ(snapshot_events(pickle, 2)[0].bytes, 2u);
   std::istringstream in(pickle);
   const SnapshotReader reader(in, "x.pickle");
   EXPECT_EQ(reader.device(), 1u);
@@ -96,12 +97,12 @@ TEST(SnapshotReader, ReadsTheFirstDeviceThatWasUsedOrTheOneAskedFor) {
 TEST(SnapshotReader, AnEmptySnapshotHasNoEvents) {
   SnapshotText text;
   text.begin();
-  EXPECT_TRUE(events_of(text.end()).empty());
+  EXPECT_TRUE(snapshot_events(text.end()).empty());
 }
 
-std::string refusal(const std::string& pickle, std::optional<std::size_t> device = {}) {
+std::string snapshot_refusal(const std::string& pickle, std::optional<std::size_t> device = {}) {
   try {
-    events_of(pickle, device);
+    snapshot_events(pickle, device);
   } catch (const TraceError& error) {
     return error.what();
   }
@@ -109,20 +110,22 @@ std::string refusal(const std::string& pickle, std::optional<std::size_t> device
 }
 
 TEST(SnapshotReader, RefusesByPlaceAndField) {
-  EXPECT_THAT(refusal("\x80\x02)."),
+  EXPECT_THAT(snapshot_refusal("\x80\x02)."),
               HasSubstr("x.pickle, the pickle: got type tuple, expected a memory"));
-  EXPECT_THAT(refusal("\x80\x02}."),
+  EXPECT_THAT(snapshot_refusal("\x80\x02}."),
               HasSubstr("x.pickle, the snapshot, field segments: got none, expected type list"));
   SnapshotText negative;
   negative.begin().entry("alloc", 4096, -1);
-  EXPECT_THAT(refusal(negative.end()),
+  EXPECT_THAT(snapshot_refusal(negative.end()),
               HasSubstr("x.pickle, device_traces[0][0], field size: got -1, expected 0 or more"));
   SnapshotText address;
   address.begin().entry("alloc", 4096, 1).entry("alloc", -5, 1);
-  EXPECT_THAT(refusal(address.end()), HasSubstr("device_traces[0][1], field addr: got -5"));
+  EXPECT_THAT(snapshot_refusal(address.end()),
+              HasSubstr("device_traces[0][1], field addr: got -5"));
   SnapshotText device;
   device.begin().entry("alloc", 4096, 1);
-  EXPECT_THAT(refusal(device.end(), 3), HasSubstr("field device: got 3, expected one of 0"));
+  EXPECT_THAT(snapshot_refusal(device.end(), 3),
+              HasSubstr("field device: got 3, expected one of 0"));
 }
 
 TEST(SnapshotReader, ABlockAllocatedTwiceIsNamed) {
@@ -139,7 +142,7 @@ TEST(SnapshotReader, ABlockAllocatedTwiceIsNamed) {
 
 // --- streams, private pools, settings, returns ---
 
-PlainEvent request_of(const std::string& pickle) { return events_of(pickle).at(0); }
+PlainEvent request_of(const std::string& pickle) { return snapshot_events(pickle).at(0); }
 
 TEST(SnapshotReader, RequestsHaveTheirStreamAndPrivatePool) {
   SnapshotText text;
@@ -147,7 +150,7 @@ TEST(SnapshotReader, RequestsHaveTheirStreamAndPrivatePool) {
       .entry("alloc", 4096, 1, {.stream = 7, .pool = {{0, 3}}})
       .entry("alloc", 8192, 1, {.stream = -1, .pool = {{0, 0}}})
       .entry("alloc", 512, 1);
-  const auto events = events_of(text.end());
+  const auto events = snapshot_events(text.end());
   EXPECT_EQ(events[0].stream, "7");
   EXPECT_EQ(events[0].pool, "0.3");
   EXPECT_EQ(events[1].stream, "-1") << "a pointer, perhaps";
@@ -162,7 +165,7 @@ TEST(SnapshotReader, BeforeEntriesNamedThePoolTheFinalSegmentDoes) {
       .entry("free_completed", 8192 + 256, 1)
       .entry("alloc", 4096 + 511, 1)
       .entry("alloc", 4096 + 512, 1);
-  const auto events = events_of(text.end());
+  const auto events = snapshot_events(text.end());
   ASSERT_EQ(events.size(), 5u);
   EXPECT_EQ(events[0].stream, "5") << "of the segment of a block that was alive before";
   EXPECT_EQ(events[0].pool, "0.2");
@@ -179,7 +182,7 @@ TEST(SnapshotReader, ABlockIsInUseUntilItsFreeIsCompleted) {
       .entry("free_requested", 4096, 1)
       .entry("alloc", 8192, 1)
       .entry("free_completed", 4096, 1);
-  const auto events = events_of(text.end());
+  const auto events = snapshot_events(text.end());
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[2].kind, EventKind::kFree);
 }
@@ -193,12 +196,12 @@ TEST(SnapshotReader, SegmentsThatAreReturnedTogetherAreOneReturn) {
       .entry("segment_alloc", 8192, 1)
       .entry("alloc", 8192, 1)
       .entry("segment_free", 65536, 1);
-  const auto events = events_of(text.end());
+  const auto events = snapshot_events(text.end());
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[1].kind, EventKind::kReturn);
   EXPECT_EQ(events[3].kind, EventKind::kReturn);
   text.settings("garbage_collection_threshold", SnapshotText::real(0.5));
-  EXPECT_EQ(events_of(text.end()).size(), 3u) << "the first was garbage collection, perhaps";
+  EXPECT_EQ(snapshot_events(text.end()).size(), 3u) << "the first was garbage collection, perhaps";
 }
 
 std::optional<CachingOptions> options_of(SnapshotText text) {
@@ -260,7 +263,7 @@ TEST(SnapshotReader, ReadsDivisionsAsANumberADictOrAList) {
 TEST(SnapshotReader, RefusesSettingsThatPyTorchRefuses) {
   const auto with = [](std::string_view key, const std::string& value) {
     SnapshotText text;
-    return refusal(text.begin().settings(key, value).end());
+    return snapshot_refusal(text.begin().settings(key, value).end());
   };
   EXPECT_THAT(with("max_split_size", SnapshotText::integer(1000)),
               HasSubstr("allocator_settings, field max_split_size: got 1000, expected whole MiB"));
@@ -287,10 +290,10 @@ TEST(SnapshotReader, ReadsAListOfSegments) {
       SnapshotText::list(SnapshotText::segment({0, 4096, "active_allocated", 3}) +
                          SnapshotText::segment({0, 8192, "inactive"})) +
       ".";
-  const auto events = events_of(pickle);
+  const auto events = snapshot_events(pickle);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0], (PlainEvent{EventKind::kAllocation, "0x1000", 512, {}, "3"}));
-  EXPECT_TRUE(events_of("\x80\x02].").empty());
+  EXPECT_TRUE(snapshot_events("\x80\x02].").empty());
 }
 
 TEST(SnapshotReader, AddressesHave64Bits) {
@@ -299,10 +302,10 @@ TEST(SnapshotReader, AddressesHave64Bits) {
       .entry("alloc", std::uint64_t{1} << 63, 1)
       .entry("alloc", ~std::uint64_t{0}, 1)
       .entry("free_completed", ~std::uint64_t{0}, 1);
-  EXPECT_EQ(events_of(text.end())[1].id, "0xffffffffffffffff");
+  EXPECT_EQ(snapshot_events(text.end())[1].id, "0xffffffffffffffff");
   SnapshotText large;
   large.begin().entry("alloc", 4096, std::uint64_t{1} << 63);
-  EXPECT_THAT(refusal(large.end()),
+  EXPECT_THAT(snapshot_refusal(large.end()),
               HasSubstr("field size: got 9223372036854775808, expected at most"));
 }
 
@@ -310,22 +313,23 @@ TEST(SnapshotReader, AddressesHave64Bits) {
 TEST(SnapshotReader, RefusesObjectsThatAreNamedAgain) {
   const std::string segment = SnapshotText::segment({0, 4096, "active_allocated"});
   const std::string segments = SnapshotText::list(segment + "q\x01" + "h\x01");
-  EXPECT_THAT(refusal("\x80\x02" + segments + "."),
+  EXPECT_THAT(snapshot_refusal("\x80\x02" + segments + "."),
               HasSubstr("segments[1]: got an object that was there before, expected a new one"));
   const std::string block =
       SnapshotText::dict(SnapshotText::text("size") + SnapshotText::integer(16) +
                          SnapshotText::text("state") + SnapshotText::text("inactive"));
   const std::string blocks = SnapshotText::list(block + "q\x02" + "h\x02");
-  EXPECT_THAT(refusal("\x80\x02" +
-                      SnapshotText::list(SnapshotText::dict(
-                          SnapshotText::text("address") + SnapshotText::integer(0) +
-                          SnapshotText::text("blocks") + blocks)) +
-                      "."),
+  EXPECT_THAT(snapshot_refusal("\x80\x02" +
+                               SnapshotText::list(SnapshotText::dict(
+                                   SnapshotText::text("address") + SnapshotText::integer(0) +
+                                   SnapshotText::text("blocks") + blocks)) +
+                               "."),
               HasSubstr("segments[0].blocks[1]: got an object that was there before"));
   SnapshotText text;
   text.begin().entry("alloc", 4096, 1);
   text.again();
-  EXPECT_THAT(refusal(text.end()), HasSubstr("device_traces[0][1]: got an object that was there"));
+  EXPECT_THAT(snapshot_refusal(text.end()),
+              HasSubstr("device_traces[0][1]: got an object that was there"));
 }
 
 // PyTorch names a list of frames again for each entry.
