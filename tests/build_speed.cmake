@@ -30,12 +30,17 @@ else()
   set(SKYLINE_QUICK_TO_COMPILE $<$<CONFIG:Release>:-O1>)
 endif()
 
-# read_headers_once(TARGET HEADER…): precompiles common standard headers and HEADERs for a room.
-# Library headers only: a change of our own headers then recompiles no more than before.
+# read_headers_once(TARGET HEADER…|OTHER): precompiles common standard headers and HEADERs for a room, or
+# takes those of the library OTHER, which has the same flags. Library headers only: a change of our own
+# headers then recompiles no more than before.
 function(read_headers_once target)
   if(SKYLINE_PRECOMPILE)
-    target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <optional>
-                              <span> <string> <vector> ${ARGN})
+    if(ARGC GREATER 1 AND TARGET "${ARGV1}")
+      target_precompile_headers(${target} REUSE_FROM ${ARGV1})
+    else()
+      target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <optional>
+                                <span> <string> <vector> ${ARGN})
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       # g++ 12 forgets that precompiled headers are system headers, so bug 105651 warns here, too.
       target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)

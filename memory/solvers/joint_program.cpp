@@ -15,9 +15,9 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kName = "olla-joint";
+constexpr std::string_view kJointName = "olla-joint";
 // Addresses of 2^16 units, too, are off by less than half a unit: 2^16 × 1e-7 = 0.007.
-constexpr OrderModelLimits kLimits{.ops = 64, .units = 1 << 16};
+constexpr OrderModelLimits kJointLimits{.ops = 64, .units = 1 << 16};
 // Nodes for a search without a time limit: 16,000 for 8 ops, 2,500 for 20, in a minute or two.
 constexpr std::size_t kNodesTimesSquaredOps = 1'000'000;
 constexpr double kShareForSearch = 0.25;  // of the time
@@ -255,8 +255,8 @@ Plan placed_by(const Trace& trace, const std::vector<double>& addresses, std::ui
   std::iota(sequence.begin(), sequence.end(), BlockIndex{0});
   std::ranges::stable_sort(sequence, {}, [&](BlockIndex block) { return addresses[block]; });
   Placement placement;
-  require_addressable(HolePacker(packing).pack(sequence, kMaxAddress, placement), kName);
-  return to_plan(packing, std::move(placement), kName, {.alignment = alignment});
+  require_addressable(HolePacker(packing).pack(sequence, kMaxAddress, placement), kJointName);
+  return to_plan(packing, std::move(placement), kJointName, {.alignment = alignment});
 }
 
 // Puts an order into `found` whose blocks have these addresses, by request, unless its plan is
@@ -309,13 +309,13 @@ void solve(const StepGraph& graph, const OrderOptions& options, OrderModel& mode
 OrderAnswer joint_program(const StepGraph& graph, const OrderOptions& options) {
   const Deadline deadline = deadline_in(options.time_limit_seconds, options.stop);
   const OrderProblem problem = order_problem(graph, options);
-  OrderModel model(problem, kName, kLimits);
+  OrderModel model(problem, kJointName, kJointLimits);
   OrderOptions of_search = options;
   if (of_search.time_limit_seconds) *of_search.time_limit_seconds *= kShareForSearch;
   PlacedOrder first = order_and_place(graph, kDefaultOrder, of_search);
   OrderAnswer found = std::move(first.order);
   found.joint = {std::move(first.plan), found.lower_bound, first.least_peak};
-  found.algorithm = kName;
+  found.algorithm = kJointName;
   JointPlan& joint = *found.joint;
   search_all(graph, options, problem, deadline.part(kShareForStates), found);
   if (!passed(deadline) && joint.plan.peak > 0) solve(graph, options, model, deadline, found);

@@ -19,10 +19,10 @@ bool conflict(const OrderProblem::Pair& a, const OrderProblem::Pair& b) {
   return a.input == b.input || a.output == b.output;
 }
 
-constexpr std::string_view kName = "olla-order";
+constexpr std::string_view kOrderName = "olla-order";
 // CBC's integer tolerance is 1e-7, and a value's life is a difference of two columns, so a step's
 // bytes are off by less than half a unit: 2^20 units × 2 × 1e-7 = 0.21.
-constexpr OrderModelLimits kLimits{.ops = 256, .units = 1 << 20};
+constexpr OrderModelLimits kOrderLimits{.ops = 256, .units = 1 << 20};
 constexpr double kRounding = 0.4;  // units
 constexpr int kNodesWithoutTimeLimit = 20000;
 
@@ -294,19 +294,19 @@ std::vector<OpId> OrderModel::order() const {
 OrderAnswer order_program(const StepGraph& graph, const OrderOptions& options) {
   const Deadline deadline = deadline_in(options.time_limit_seconds);
   const OrderProblem problem = order_problem(graph, options);
-  OrderModel model(problem, kName, kLimits);
+  OrderModel model(problem, kOrderName, kOrderLimits);
   std::vector<std::vector<OpId>> orders = {program_sequence(problem), early_sequence(problem),
                                            greedy_order(problem, TieRule::kProgramFirst),
                                            greedy_order(problem, TieRule::kProgramLast),
                                            delayed(problem, program_sequence(problem))};
-  OrderAnswer answer = best_answer(problem, orders, kName);
+  OrderAnswer answer = best_answer(problem, orders, kOrderName);
   if (passed(deadline) || answer.peak == 0) return answer;
   const int peak = model.add_peak(answer.lower_bound, answer.peak);
   model.start_from(answer.order, peak, answer.peak);
   if (answer.proved_optimal) model.program().only_check_start();
   const std::uint64_t bound = model.solve(deadline.seconds_left(), kNodesWithoutTimeLimit);
   if (const std::vector<OpId> found = model.order(); !found.empty()) {
-    answer = best_answer(problem, std::vector{std::move(answer.order), found}, kName);
+    answer = best_answer(problem, std::vector{std::move(answer.order), found}, kOrderName);
   }
   answer.lower_bound = std::min(std::max(answer.lower_bound, bound), answer.peak);
   answer.proved_optimal = answer.peak == answer.lower_bound;
