@@ -24,7 +24,7 @@ struct Choice {
   std::size_t micro_batches = 1;
 };
 
-struct Trained {
+struct GraphTrained {
   std::vector<float> losses;
   std::string parameters, state;
   Launches launches;                     // of the last step
@@ -32,7 +32,7 @@ struct Trained {
 };
 
 // Batches of both sizes take turns if `sizes` is 2, each with a plan of its own in one arena.
-Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1) {
+GraphTrained train_in_graphs(const Choice& choice, bool graph, int steps, std::size_t sizes = 1) {
   const bool small =
       std::ranges::find(small_model_names(), choice.model) != small_model_names().end();
   const auto paper = std::ranges::find(paper_networks(), choice.model, &PaperNetwork::name);
@@ -50,7 +50,7 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
                 .shape = shape,
                 .optimizer = {.name = choice.optimizer, .clip = choice.clip},
                 .shares = {.micro_batches = choice.micro_batches}});
-  Trained trained;
+  GraphTrained trained;
   const auto all = static_cast<std::size_t>(steps);
   const std::vector<Batch> batches[] = {small_batches(shape, 2, all), small_batches(shape, 3, all)};
   for (std::size_t step = 0; step < all; ++step) {
@@ -70,8 +70,8 @@ Trained train(const Choice& choice, bool graph, int steps, std::size_t sizes = 1
 }
 
 void expect_same_bits(const Choice& choice, int steps, std::size_t sizes = 1) {
-  const Trained expected = train(choice, false, steps, sizes);
-  const Trained got = train(choice, true, steps, sizes);
+  const GraphTrained expected = train_in_graphs(choice, false, steps, sizes);
+  const GraphTrained got = train_in_graphs(choice, true, steps, sizes);
   EXPECT_EQ(got.losses, expected.losses);
   EXPECT_EQ(got.parameters, expected.parameters);
   EXPECT_EQ(got.state, expected.state);

@@ -136,14 +136,14 @@ PairBatch batch_of_shape(const std::vector<std::int32_t>& lengths, std::uint64_t
   return make_pair_batch(pairs, indices);
 }
 
-struct Trained {
+struct TrainedOnShapes {
   std::vector<float> losses;
   std::string parameters;
   std::uint64_t graphs = 0;
 };
 
 // Two shapes with as many words take turns. Words and pairs of sentences are new in each step.
-Trained train_on_two_shapes(bool unroll, bool graph) {
+TrainedOnShapes train_on_two_shapes(bool unroll, bool graph) {
   const std::vector<std::int32_t> lengths[] = {{1, 2, 2, 3, 5}, {2, 2, 2, 3, 4}};
   const TranslationData data = small_text();
   Context::Options options = seeded();
@@ -163,8 +163,8 @@ Trained train_on_two_shapes(bool unroll, bool graph) {
 TEST(CudaGraphShapes, HaveGraphsOfTheirOwnInOneArena) {
   for (const bool unroll : {false, true}) {
     SCOPED_TRACE(unroll ? "unrolled" : "packed");
-    const Trained expected = train_on_two_shapes(unroll, false);
-    const Trained got = train_on_two_shapes(unroll, true);
+    const TrainedOnShapes expected = train_on_two_shapes(unroll, false);
+    const TrainedOnShapes got = train_on_two_shapes(unroll, true);
     EXPECT_EQ(got.losses, expected.losses);
     EXPECT_EQ(got.parameters, expected.parameters);
     EXPECT_EQ(expected.graphs, 0u);
