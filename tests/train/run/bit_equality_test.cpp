@@ -180,8 +180,9 @@ TEST_P(BitEqualityTest, AnotherSeedIsAnotherRun) {
   EXPECT_NE(first_loss(1), first_loss(2));
 }
 
-// The paper's networks, five steps of two images. Drawing millions of parameters takes most of a
-// run's time, so some networks, and all under sanitizers, only get the planned run.
+// The paper's networks, three steps of two images: warm-up, the switch to the plan, and one from
+// it. Drawing millions of parameters takes most of a run's time, so some networks, and all under
+// sanitizers, only get the planned run.
 class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork> {
  protected:
   // With two images a step, some of the deep networks diverge at higher rates.
@@ -191,7 +192,7 @@ class PaperNetworkBitEqualityTest : public ::testing::TestWithParam<PaperNetwork
   struct Run {
     explicit Run(const MemoryOptions& memory, const Context::Options& options = seeded())
         : experiment(memory, options, {.model = GetParam().name, .shape = step_shape(GetParam())}) {
-      for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 5)) {
+      for (const Batch& batch : small_batches(step_shape(GetParam()), 2, 3)) {
         losses.push_back(experiment.train_step(batch, kUpdate));
       }
     }
