@@ -16,6 +16,7 @@
 #include "framework/cuda/make_cuda_compute.h"
 #include "framework/engines/engine_choices.h"
 #include "memory/formats/csv/trace_csv.h"
+#include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/small_training.h"
 #include "tests/train/parsed_json.h"
 #include "tests/train/ranks/run_bits.h"
@@ -55,8 +56,8 @@ class CudaRankRuns : public testing::Test {
               const std::string& variables = {}) const {
     return run_command("SKYLINE_NCCL=" SKYLINE_NCCL_EMULATION " SKYLINE_EMULATED_DEVICES=4 " +
                        variables + " " SKYLINE_PROGRAM " train --device cuda --deterministic " +
-                       "--threads 1 --images 96 --batch-size 8 --output " +
-                       (folder_ / run).string() + " " + options);
+                       "--threads 1 --images 96 --batch-size 8 --config " + few_test_images() +
+                       " --output " + (folder_ / run).string() + " " + options);
   }
   void train_well(const std::string& run, const std::string& options,
                   const std::string& variables = {}) const {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -84,6 +85,8 @@ class Ranks : public testing::Test {
   Words train(const std::string& run, const Words& more) const {
     Words words = {SKYLINE_PROGRAM, "train", "--threads", "1", "--output", folder_ / run};
     words.insert(words.end(), more.begin(), more.end());
+    const bool has_images = std::ranges::find(words, "--images") != words.end();
+    if (has_images) words.insert(words.end(), {"--config", few_test_images()});
     return words;
   }
   // Runs the program to its end.
