@@ -19,7 +19,7 @@ import tempfile
 import time
 
 TRAIN = ['train', '--model', 'lenet', '--images', '512', '--batch-size', '16', '--epochs', '4',
-         '--threads', '1', '--print-every', '1']
+         '--threads', '1', '--print-every', '1']  # and few test images: see main()
 ENDS = {signal.SIGHUP: (129, -signal.SIGHUP), signal.SIGPIPE: (141, -signal.SIGPIPE)}
 
 
@@ -132,6 +132,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o777)
+        few = folder / 'few.json'
+        few.write_text('{"test_images": 44}')
+        TRAIN.extend(['--config', few])
         check_closed_streams(program, folder)
         check_threads(program, folder)
         step = 10 if arguments.long else 130
