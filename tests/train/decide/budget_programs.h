@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,10 @@ inline DryRunOptions budget_program(const std::string& name) {
   return options;
 }
 
-// Asks for twenty budgets, from the least that was found to all kept.
+// Asks for twenty budgets, from the least that was found to all kept. More bytes never cost more
+// seconds.
 inline void expect_keeps_twenty(SmallBudget& small) {
+  double before = std::numeric_limits<double>::infinity();
   for (int k = 0; k < 20; ++k) {
     const std::uint64_t bytes = small.bytes_at(k / 19.0);
     const BudgetAnswer answer = small.budget.within(bytes);
@@ -71,7 +74,10 @@ inline void expect_keeps_twenty(SmallBudget& small) {
     const bool others =
         answer.savings && (answer.savings->early_sums || !answer.savings->rounds.empty());
     EXPECT_EQ(answer.recomputed == 0 && !others, answer.savings == nullptr);
+    EXPECT_LE(answer.extra_seconds, before) << k;
+    before = answer.extra_seconds;
   }
+  EXPECT_EQ(before, 0);
 }
 
 }  // namespace skyline::tests
