@@ -23,7 +23,7 @@ constexpr std::string_view kOrderName = "olla-order";
 // CBC's integer tolerance is 1e-7, and a value's life is a difference of two columns, so a step's
 // bytes are off by less than half a unit: 2^20 units × 2 × 1e-7 = 0.21.
 constexpr OrderModelLimits kOrderLimits{.ops = 256, .units = 1 << 20};
-constexpr double kRounding = 0.4;  // units
+constexpr double kOrderRounding = 0.4;  // units
 constexpr int kNodesWithoutTimeLimit = 20000;
 
 }  // namespace
@@ -273,7 +273,7 @@ void OrderModel::start_from(std::span<const OpId> order, int peak, std::uint64_t
 std::uint64_t OrderModel::solve(const std::optional<double>& seconds, int nodes) {
   program_.limit(seconds, nodes);
   program_.solve();
-  const double bound = std::ceil(program_.bound() - kRounding);
+  const double bound = std::ceil(program_.bound() - kOrderRounding);
   return bound > 0 ? static_cast<std::uint64_t>(bound) * unit_ : 0;
 }
 
