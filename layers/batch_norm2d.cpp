@@ -16,10 +16,18 @@ BatchNorm2d::BatchNorm2d(Context& context, std::string_view name, int channels,
   add_batch_counter("num_batches_tracked");
 }
 
-Tensor BatchNorm2d::operator()(Context& context, Tensor x, Tensor shortcut) const {
+BatchNormValues BatchNorm2d::values() const {
+  return {parameter(0), parameter(1), buffers()[0].value, buffers()[1].value, params_};
+}
+
+Tensor BatchNorm2d::operator()(Context& context, Tensor x, Tensor shortcut,
+                               const BatchNorm2d* projection) const {
   const LayerScope scope(context, name());
-  return batch_norm(context, std::move(x), parameter(0), parameter(1), buffers()[0].value,
-                    buffers()[1].value, params_, std::move(shortcut));
+  auto [gamma, beta, mean, variance, params] = values();
+  const BatchNormValues of_shortcut = projection ? projection->values() : BatchNormValues{};
+  return batch_norm(context, std::move(x), std::move(gamma), std::move(beta), std::move(mean),
+                    std::move(variance), params, std::move(shortcut),
+                    projection ? &of_shortcut : nullptr);
 }
 
 }  // namespace skyline

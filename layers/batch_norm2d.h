@@ -12,12 +12,15 @@ class BatchNorm2d : public Layer {
  public:
   BatchNorm2d(Context& context, std::string_view name, int channels, BatchNormParams params = {});
 
-  // x [N, C, H, W] to the same shape, with a shortcut of this shape added. Training mode uses the
-  // batch's statistics and updates the running ones; inference mode uses the running ones, and so
-  // does training where gamma and beta are frozen.
-  Tensor operator()(Context& context, Tensor x, Tensor shortcut = {}) const;
+  // x [N, C, H, W] to the same shape, with a shortcut of this shape added, which `projection`
+  // normalizes first. Training mode uses the batch's statistics and updates the running ones;
+  // inference mode uses the running ones, and so does training where gamma and beta are frozen.
+  Tensor operator()(Context& context, Tensor x, Tensor shortcut = {},
+                    const BatchNorm2d* projection = nullptr) const;
 
  private:
+  BatchNormValues values() const;
+
   BatchNormParams params_;
 };
 

@@ -25,10 +25,11 @@ BatchNorm2d ConvBatchNorm::make_bn(Context& context, const Options& options) con
   return BatchNorm2d(context, "bn", options.out, options.normalization);
 }
 
-Tensor ConvBatchNorm::operator()(Context& context, Tensor x, Tensor shortcut) const {
-  x = conv_(context, std::move(x));
+Tensor ConvBatchNorm::operator()(Context& context, Tensor x, Tensor shortcut,
+                                 const ConvBatchNorm* projection) const {
+  x = convolve(context, std::move(x));
   const LayerScope scope(context, name());
-  return bn_(context, std::move(x), std::move(shortcut));
+  return bn_(context, std::move(x), std::move(shortcut), projection ? &projection->bn_ : nullptr);
 }
 
 }  // namespace skyline

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "layers/batch_norm2d.h"
 #include "layers/conv2d.h"
@@ -33,8 +34,10 @@ class ConvBatchNorm : public Layer {
   ConvBatchNorm(Context& context, std::string_view name, const Options& options);
 
   // x [N, in, H, W] and perhaps a shortcut [N, out, OH, OW] to [N, out, OH, OW], see conv2d() and
-  // batch_norm().
-  Tensor operator()(Context& context, Tensor x, Tensor shortcut = {}) const;
+  // batch_norm(). With a projection, the shortcut is what its convolve() returned.
+  Tensor operator()(Context& context, Tensor x, Tensor shortcut = {},
+                    const ConvBatchNorm* projection = nullptr) const;
+  Tensor convolve(Context& context, Tensor x) const { return conv_(context, std::move(x)); }
 
  private:
   BatchNorm2d make_bn(Context& context, const Options& options) const;

@@ -31,9 +31,10 @@ ProjectionBlock::ProjectionBlock(Context& context, std::string_view name, Branch
 Tensor ProjectionBlock::operator()(Context& context, Tensor x) const {
   const LayerScope scope(context, name());
   // The projection comes first, so that x need not outlive the branch's first convolution.
-  Tensor shortcut = projection_ ? (*projection_)(context, x) : x;
+  Tensor shortcut = projection_ ? projection_->convolve(context, x) : x;
   for (std::size_t i = 0; i + 1 < branch_.size(); ++i) x = branch_[i](context, std::move(x));
-  return branch_.back()(context, std::move(x), std::move(shortcut));
+  return branch_.back()(context, std::move(x), std::move(shortcut),
+                        projection_ ? &*projection_ : nullptr);
 }
 
 ResidualNetwork::ResidualNetwork(Context& context, const ModelShape& shape, const Form& form)

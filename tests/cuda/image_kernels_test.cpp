@@ -248,6 +248,88 @@ TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
   }
 }
 
+// The bits are those of the plain normalization of the shortcut, then of the one with a shortcut.
+TEST(ImageKernels, BatchNormWithAProjectionIsThatOfTheCpuAndOfItsParts) {
+  const RunningUpdate update{.decay = 0.9f, .mean_gain = 0.1f, .variance_gain = 0.11f};
+  for (const Shape& x : images()) {
+    const TensorSpec channels{{x[1]}};
+    const Bytes pixels = varied(x, 1), shortcut = varied(x, 4);
+    const Bytes gamma = random_operand(x[1], 2, 0.5f, 2), beta = random_operand(x[1], 3);
+    const Bytes other_gamma = random_operand(x[1], 7, 0.5f, 2),
+                other_beta = random_operand(x[1], 8);
+    const Bytes first = random_operand(x.elements(), 5), second = random_operand(x.elements(), 6);
+    const auto forward = [&](const BatchNormProblem& problem, std::vector<Bytes> inputs,
+                             std::size_t of_channels) {
+      KernelPair pair{
+          .cpu = [=] { return make_batch_norm_cpu(problem); },
+          .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
+          .inputs = std::move(inputs),
+          .outputs = {{x}},
+          .tolerance = 5e-6};
+      pair.outputs.insert(pair.outputs.end(), of_channels, channels);
+      return pair;
+    };
+    const auto other = run_on_emulation(
+        forward({.x = x, .update = update}, {shortcut, other_gamma, other_beta, beta, gamma}, 4));
+    const auto own =
+        run_on_emulation(forward({x, {.relu = true, .shortcut = true}, update},
+                                 {pixels, gamma, beta, other[0], other_beta, other_gamma}, 4));
+    const BatchNormParams params{.relu = true, .shortcut = true, .projection = true};
+    KernelPair both = forward({x, params, update},
+                              {pixels, gamma, beta, shortcut, other_gamma, other_beta, other_beta,
+                               other_gamma, beta, gamma},
+                              8);
+    both.in_place = {{3, 0}, {6, 5}, {7, 6}, {8, 7}, {9, 8}};
+    expect_same("batch_norm with a projection " + x.str(), both);
+    EXPECT_EQ(run_on_emulation(both), (std::vector{own[0], own[1], own[2], other[1], other[2],
+                                                   own[3], own[4], other[3], other[4]}));
+    expect_same("batch_norm_inference with a projection " + x.str(),
+                {.cpu =
+                     [=] {
+                       return make_batch_norm_inference_cpu({x, params});
+                     },
+                 .cuda =
+                     [=](CudaCompute& compute) {
+                       return make_batch_norm_inference_cuda(compute, {x, params});
+                     },
+                 .inputs = {pixels, gamma, beta, own[1], own[2], shortcut, other_gamma, other_beta,
+                            other[1], other[2]},
+                 .outputs = {{x}},
+                 .in_place = {{0, 0}, {5, 0}},
+                 .tolerance = 1e-6});
+    const auto backward = [&](const BatchNormProblem& of, std::vector<Bytes> inputs) {
+      return KernelPair{
+          .cpu = [=] { return make_batch_norm_grad_cpu(of); },
+          .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, of); },
+          .inputs = std::move(inputs),
+          .outputs = {{x}, channels, channels},
+          .tolerance = 2e-6};
+    };
+    for (const bool of_sum : {false, true}) {
+      std::vector<Bytes> inputs = {pixels, gamma, own[1], own[2], first, own[0]};
+      KernelPair grad = backward({.x = x, .params = params, .of_sum = of_sum}, inputs);
+      grad.inputs.insert(grad.inputs.end(), {shortcut, other_gamma, other[1], other[2]});
+      grad.outputs.insert(grad.outputs.end(), {{x}, channels, channels});
+      grad.in_place = {{4, 3}, {5, 0}};
+      if (of_sum) {
+        grad.in_place.insert(grad.in_place.end(), {{10, 3}, {10, 0}});
+        grad.inputs.push_back(second);
+        inputs.push_back(second);
+      }
+      expect_same("batch_norm_grad with a projection " + x.str(), grad);
+      KernelPair of_own =
+          backward({.x = x, .params = {.relu = true, .shortcut = true}, .of_sum = of_sum}, inputs);
+      of_own.outputs.push_back({x});
+      auto parts = run_on_emulation(of_own);
+      const auto of_other =
+          run_on_emulation(backward({x}, {shortcut, other_gamma, other[1], other[2], parts[3]}));
+      parts.pop_back();
+      parts.insert(parts.end(), of_other.begin(), of_other.end());
+      EXPECT_EQ(run_on_emulation(grad), parts);
+    }
+  }
+}
+
 TEST(ImageKernels, BatchNormUpdatesRunningValues) {
   const BatchNormProblem problem{
       {2, 67, 3, 3}, {}, RunningUpdate{.decay = 0.9f, .mean_gain = 0.1f, .variance_gain = 0.11f}};

@@ -36,7 +36,7 @@ class OpModel {
     for (const ValueId input : op.inputs) bytes += bytes_of(input);
     for (const ValueId output : op.outputs) bytes += bytes_of(output);
     if (is_view(op) || op.name == kScaleGradients) return 0;  // mostly by 1, which moves nothing
-    if (op.name == kBatchNorm) bytes += bytes_of(op.inputs.front());  // for its sums
+    bytes += bytes_again(op);
     if (op.name == kLinearCrossEntropy) bytes += logits_bytes(op);
     return bytes / speed_.bytes_per_second + 2 * products(op) / speed_.flops;
   }
@@ -45,6 +45,13 @@ class OpModel {
   const StepValue& value(ValueId id) const { return step_.graph.values[id]; }
   const Shape& shape(ValueId id) const { return step_.values[id].spec.shape; }
   double bytes_of(ValueId id) const { return static_cast<double>(value(value(id).storage).bytes); }
+  // Batch normalization reads its images once more, for sums, and so a shortcut that it normalizes.
+  // The gradient of both writes the masked sum, and reads it, the images and the shortcut again.
+  double bytes_again(const StepOp& op) const {
+    const bool with_shortcut = normalizes_shortcut(step_.graph, op);
+    const int passes = op.name == kBatchNorm ? (with_shortcut ? 2 : 1) : with_shortcut ? 4 : 0;
+    return passes == 0 ? 0 : passes * bytes_of(op.inputs.front());
+  }
   bool is_view(const StepOp& op) const {
     return op.outputs.size() == 1 && value(op.outputs[0]).storage != op.outputs[0];
   }
@@ -281,10 +288,12 @@ std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedSte
   std::map<Name, std::vector<double>> others;
   for (std::size_t k = 0; k < whole.graph.ops.size(); ++k) {
     const StepOp& op = whole.graph.ops[k];
-    if (op.name == kBatchNormGradOfSum) {  // makes 8 passes over memory; apart, 3 and 7
-      others[{op.phase, std::string(kBatchNormGrad), op.layer}].push_back(7.0 / 8 *
+    if (op.name == kBatchNormGradOfSum) {
+      // Makes 8 passes over memory, or 11 with a projection; apart, 3 and 7, or 10.
+      const double passes = normalizes_shortcut(whole.graph, op) ? 11 : 8;
+      others[{op.phase, std::string(kBatchNormGrad), op.layer}].push_back((passes - 1) / passes *
                                                                           whole_seconds[k]);
-      sums[op.layer] = {3.0 / 8 * whole_seconds[k], 3};
+      sums[op.layer] = {3 / passes * whole_seconds[k], 3};
     } else if (is_sum(op)) {
       sums[op.layer].seconds += whole_seconds[k];
       sums[op.layer].values += values_used(op);

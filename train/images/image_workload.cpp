@@ -185,10 +185,12 @@ class ImageWorkload final : public EvenWorkload {
     const DryRunFacts step = dry_run(as_said(options_), live_, Mode::kTraining)
                                  .foresee(options_.batch_size, Mode::kTraining, DryRun::Graph::kOn);
     const StepGraph& graph = step.step.graph;
-    const auto alone = std::ranges::count_if(graph.ops, [&graph](const StepOp& op) {
-      return op.name == kBatchNorm && op.outputs.size() > 1 &&
-             graph.values[op.outputs[0]].bytes == graph.values[op.outputs[1]].bytes;
-    });
+    int alone = 0;
+    for (const StepOp& op : graph.ops) {
+      if (op.name != kBatchNorm || op.outputs.size() < 2) continue;
+      if (graph.values[op.outputs[0]].bytes != graph.values[op.outputs[1]].bytes) continue;
+      alone += normalizes_shortcut(graph, op) ? 2 : 1;
+    }
     if (alone == 0) return;
     console_.warn(fmt::format(
         "{} batch normalizations see one value a channel and make it 0, so nothing before them "

@@ -19,8 +19,8 @@ namespace {
 
 std::string params_text(const BatchNormParams& params) {
   const std::string limit = std::isinf(params.relu_limit) ? "" : fmt::to_string(params.relu_limit);
-  return fmt::format("epsilon={}{}{}", params.epsilon, params.relu ? " relu" + limit : "",
-                     params.shortcut ? " shortcut" : "");
+  return fmt::format("epsilon={}{}{}{}", params.epsilon, params.relu ? " relu" + limit : "",
+                     params.shortcut ? " shortcut" : "", params.projection ? " projection" : "");
 }
 
 void require_channels(const std::string& where, std::initializer_list<const char*> names,
@@ -51,9 +51,17 @@ BatchNormGrad::Declaration grad_of(const BatchNormProblem& problem) {
   } else if (problem.params.relu) {
     declared.operands.push_back({"beta", channels});
   }
+  if (problem.params.projection) {
+    declared.operands.insert(declared.operands.end(), {{"shortcut", x},
+                                                       {"gamma of the shortcut", channels},
+                                                       {"mean of the shortcut", channels},
+                                                       {"variance of the shortcut", channels}});
+    declared.outputs.insert(declared.outputs.end(), 2, channels);
+  }
   if (!problem.of_sum) return declared;
+  const auto second = static_cast<int>(declared.operands.size());
   declared.operands.push_back({"grad_output", x});
-  for (const int output : {3, 0}) declared.in_place.push_back({.input = 6, .output = output});
+  for (const int output : {3, 0}) declared.in_place.push_back({.input = second, .output = output});
   return declared;
 }
 
@@ -96,15 +104,24 @@ std::vector<GradientCall> inference_gradients_of(const BatchNormProblem& problem
 
 // Throws ShapeError.
 BatchNormProblem problem_of(const BatchNormParams& params, std::span<const TensorSpec> inputs) {
-  const std::size_t own = params.shortcut ? 4 : 3;
+  const std::size_t own = BatchNormProblem{{}, params}.running_input();
   const bool updates = inputs.size() > own;
-  require_inputs("batch_norm", inputs.size(), updates ? own + 2 : own);
+  require_inputs("batch_norm", inputs.size(), updates ? own + (params.projection ? 4 : 2) : own);
   require_float("batch_norm", "x", inputs[0], 4);
   const Shape& x = inputs[0].shape;
   require_channels("batch_norm", {"gamma", "beta"}, inputs.subspan(1), x[1]);
   if (params.shortcut) require_spec("batch_norm", "shortcut", inputs[3], inputs[0]);
+  if (params.projection) {
+    require_channels("batch_norm", {"gamma of the shortcut", "beta of the shortcut"},
+                     inputs.subspan(4), x[1]);
+  }
   if (!updates) return {x, params};
   require_channels("batch_norm", {"running_mean", "running_variance"}, inputs.subspan(own), x[1]);
+  if (params.projection) {
+    require_channels("batch_norm",
+                     {"running_mean of the shortcut", "running_variance of the shortcut"},
+                     inputs.subspan(own + 2), x[1]);
+  }
   const auto count = static_cast<double>(x[0] * x[2] * x[3]);
   const double unbias = count > 1 ? count / (count - 1) : 1.0;
   const float gain = 1.0f - params.decay;
@@ -116,12 +133,15 @@ BatchNormProblem problem_of(const BatchNormParams& params, std::span<const Tenso
 
 std::vector<OutputSpec> outputs_of(const BatchNormProblem& problem) {
   const TensorSpec channels{problem.channels()};
-  std::vector<OutputSpec> outputs = activations({{problem.x}, channels, channels});
-  if (problem.update) outputs.insert(outputs.end(), 2, {channels, Category::kState});
+  const std::size_t statistics = problem.params.projection ? 4 : 2;
+  std::vector<OutputSpec> outputs = activations({{problem.x}});
+  outputs.insert(outputs.end(), statistics, {channels, Category::kActivation});
+  if (problem.update) outputs.insert(outputs.end(), statistics, {channels, Category::kState});
   return outputs;
 }
 
-// The op reads x twice and writes y; with mean and variance known, it reads x once.
+// The op reads x twice, so a shortcut that it normalizes, and writes y; with means and variances
+// known, it reads each once.
 std::vector<Recomputation> recomputations_of(const BatchNormProblem& problem) {
   Recomputation again{
       .op = batch_norm_inference_op(problem.params),
@@ -131,6 +151,12 @@ std::vector<Recomputation> recomputations_of(const BatchNormProblem& problem) {
   if (problem.params.shortcut) {
     again.sources.push_back(GradientSource::input(3));
     again.share = 3.0 / 4;
+  }
+  if (problem.params.projection) {
+    again.sources.insert(again.sources.end(),
+                         {GradientSource::input(4), GradientSource::input(5),
+                          GradientSource::output(3), GradientSource::output(4)});
+    again.share = 3.0 / 5;
   }
   return {std::move(again)};
 }
@@ -146,6 +172,12 @@ std::vector<GradientCall> gradients_of(const BatchNormProblem& problem,
   if (own.params.shortcut && own.params.relu) {
     call.sources.push_back(GradientSource::output(0));
     call.gradient_of.push_back(3);
+    if (own.params.projection) {
+      call.sources.insert(call.sources.end(),
+                          {GradientSource::input(3), GradientSource::input(4),
+                           GradientSource::output(3), GradientSource::output(4)});
+      call.gradient_of.insert(call.gradient_of.end(), {4, 5});
+    }
     call.op = std::make_shared<ShortcutGrad>(own);
   } else if (own.params.shortcut) {
     own.params.shortcut = false;
@@ -170,17 +202,27 @@ const Declaration<BatchNormProblem, BatchNormParams> kTraining = {
     .gradient = gradients_of,
     .recomputations = recomputations_of};
 
+std::size_t inference_inputs(const BatchNormParams& params) {
+  return params.projection ? 10 : params.shortcut ? 6 : 5;
+}
+
 const Declaration<BatchNormProblem, BatchNormParams> kInference = {
     .name = "batch_norm_inference",
     .parameters = params_text,
     .problem = [](const BatchNormParams& params,
                   std::span<const TensorSpec> inputs) -> BatchNormProblem {
-      require_inputs("batch_norm_inference", inputs.size(), params.shortcut ? 6 : 5);
+      require_inputs("batch_norm_inference", inputs.size(), inference_inputs(params));
       require_float("batch_norm_inference", "x", inputs[0], 4);
       require_channels("batch_norm_inference",
                        {"gamma", "beta", "running_mean", "running_variance"}, inputs.subspan(1),
                        inputs[0].shape[1]);
       if (params.shortcut) require_spec("batch_norm_inference", "shortcut", inputs[5], inputs[0]);
+      if (params.projection) {
+        require_channels("batch_norm_inference",
+                         {"gamma of the shortcut", "beta of the shortcut",
+                          "running_mean of the shortcut", "running_variance of the shortcut"},
+                         inputs.subspan(6), inputs[0].shape[1]);
+      }
       return {inputs[0].shape, params};
     },
     .outputs = [](const BatchNormProblem& problem) { return activations({{problem.x}}); },
@@ -188,7 +230,7 @@ const Declaration<BatchNormProblem, BatchNormParams> kInference = {
     .gradient = inference_gradients_of,
     .recomputations =
         [](const BatchNormProblem& problem) {
-          return std::vector{Recomputation::from_inputs(problem.params.shortcut ? 6 : 5)};
+          return std::vector{Recomputation::from_inputs(inference_inputs(problem.params))};
         },
     .in_place = {{.input = 0, .output = 0}}};
 
@@ -200,7 +242,25 @@ auto with_shortcut(auto declared, int input) {
 const auto kShortcutTraining = with_shortcut(kTraining, 3);
 const auto kShortcutInference = with_shortcut(kInference, 5);
 
+// True if one op adds the shortcut and normalizes it.
+bool is_one_op(const Context& context, const BatchNormParams& own,
+               const BatchNormParams& projection) {
+  const bool frozen = context.training() && (own.frozen || projection.frozen);
+  return own.relu && !projection.relu && !frozen && !context.emulation().chainer_ops &&
+         own.epsilon == projection.epsilon && own.decay == projection.decay;
+}
+
 }  // namespace
+
+// Of the outputs, those behind y, mean and variance are the shortcut's or new running values.
+bool normalizes_shortcut(const StepGraph& graph, const StepOp& op) {
+  if (op.name == kBatchNorm) {
+    return op.outputs.size() > 3 && graph.values[op.outputs[3]].category == Category::kActivation;
+  }
+  constexpr std::size_t kMostInputsOfOne = 7;
+  return (op.name == kBatchNormGrad || op.name == kBatchNormGradOfSum) &&
+         op.inputs.size() > kMostInputsOfOne;
+}
 
 std::shared_ptr<const Op> batch_norm_op(BatchNormParams params) {
   return declared_op(params.shortcut ? kShortcutTraining : kTraining, params);
@@ -211,8 +271,15 @@ std::shared_ptr<const Op> batch_norm_inference_op(BatchNormParams params) {
 }
 
 Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor running_mean,
-                  Tensor running_variance, BatchNormParams params, Tensor shortcut) {
+                  Tensor running_variance, BatchNormParams params, Tensor shortcut,
+                  const BatchNormValues* projection) {
+  if (projection && !is_one_op(context, params, projection->params)) {
+    const auto& [gammas, betas, means, variances, own] = *projection;
+    shortcut = batch_norm(context, std::move(shortcut), gammas, betas, means, variances, own);
+    projection = nullptr;
+  }
   params.shortcut = bool(shortcut);
+  params.projection = projection != nullptr;
   if (params.shortcut && params.relu && !std::isinf(params.relu_limit)) {
     throw std::invalid_argument("[batch_norm] a shortcut takes a relu without a limit");
   }
@@ -229,16 +296,21 @@ Tensor batch_norm(Context& context, Tensor x, Tensor gamma, Tensor beta, Tensor 
                                     std::move(running_mean), std::move(running_variance), params));
   }
   std::vector<Tensor> inputs = operands(std::move(x), std::move(gamma), std::move(beta));
-  if (!context.training() || frozen) {
-    inputs.insert(inputs.end(), {std::move(running_mean), std::move(running_variance)});
-    if (shortcut) inputs.push_back(std::move(shortcut));
-    return apply(context, batch_norm_inference_op(params), std::move(inputs)).front();
-  }
+  std::vector<Tensor> running = operands(std::move(running_mean), std::move(running_variance));
+  const bool inference = !context.training() || frozen;
+  if (inference) inputs.insert(inputs.end(), running.begin(), running.end());
   if (shortcut) inputs.push_back(std::move(shortcut));
+  if (projection) {
+    inputs.insert(inputs.end(), {projection->gamma, projection->beta});
+    auto& values = inference ? inputs : running;
+    values.insert(values.end(), {projection->running_mean, projection->running_variance});
+  }
+  if (inference) return apply(context, batch_norm_inference_op(params), std::move(inputs)).front();
   std::vector<Tensor> destinations;
   if (context.updates_running_values()) {
-    inputs.insert(inputs.end(), {running_mean, running_variance});
-    destinations = {{}, {}, {}, std::move(running_mean), std::move(running_variance)};
+    inputs.insert(inputs.end(), running.begin(), running.end());
+    destinations.resize(1 + running.size());  // of y and the statistics
+    destinations.insert(destinations.end(), running.begin(), running.end());
   }
   return std::move(apply(context, batch_norm_op(params), std::move(inputs), destinations).front());
 }

@@ -102,12 +102,13 @@ struct Terms {
   float first, second;
 };
 
-// y = scale (x - mean) + beta, plus the shortcut if there is one, with relu min(max(y, 0),
-// relu_limit). Passes NaN on.
+// y = scale (x - mean) + beta, plus the shortcut if there is one, which may be normalized, too,
+// with relu min(max(y, 0), relu_limit). Passes NaN on.
 struct Normalization {
   const float *mean, *scale, *beta;
   BatchNormParams params;
   const float* shortcut = nullptr;
+  const Normalization* projection = nullptr;
 
   float operator()(float x, std::int64_t channel) const {
     return (x - mean[channel]) * scale[channel] + beta[channel];
@@ -126,11 +127,20 @@ struct Normalization {
   template <typename Function>
   void rows(const Matrix& matrix, const float* x, float* y, const Function& function) const {
     if (shortcut == nullptr) {
-      return elements(matrix, x, y, [&](float value, std::int64_t) { return function(value); });
+      return elements(matrix, x, y,
+                      [&](float value, std::int64_t, std::int64_t) { return function(value); });
     }
-    elements(matrix, x, y, [&, added = shortcut](float value, std::int64_t element) {
-      return function(added[element] + value);
-    });
+    if (projection == nullptr) {
+      return elements(matrix, x, y,
+                      [&, added = shortcut](float value, std::int64_t element, std::int64_t) {
+                        return function(added[element] + value);
+                      });
+    }
+    elements(matrix, x, y,
+             [&, added = shortcut, normalized = *projection](float value, std::int64_t element,
+                                                             std::int64_t channel) {
+               return function(normalized(added[element], channel) + value);
+             });
   }
   template <typename Function>
   void elements(const Matrix& matrix, const float* x, float* y, const Function& function) const {
@@ -138,7 +148,8 @@ struct Normalization {
       const std::int64_t first = row * matrix.channels;
 #pragma omp simd
       for (std::int64_t channel = 0; channel < matrix.channels; ++channel) {
-        y[first + channel] = function((*this)(x[first + channel], channel), first + channel);
+        y[first + channel] =
+            function((*this)(x[first + channel], channel), first + channel, channel);
       }
     });
   }
@@ -154,15 +165,34 @@ class BatchNormKernel final : public Kernel {
       : problem_(problem), matrix_(problem.x), sums_(matrix_) {}
 
   std::size_t workspace_bytes() const override {
+    const std::int64_t scales = problem_.params.projection ? 2 : 1;
     return sums_.scratch_size() * sizeof(double) +
-           static_cast<std::size_t>(matrix_.channels) * sizeof(float);
+           static_cast<std::size_t>(scales * matrix_.channels) * sizeof(float);
   }
 
   void run(const KernelArguments& arguments) override {
-    const float* x = arguments.input<float>(0);
-    float *mean = arguments.output<float>(1), *variance = arguments.output<float>(2);
     auto* sums = reinterpret_cast<double*>(arguments.workspace);
     auto* scale = reinterpret_cast<float*>(sums + sums_.scratch_size());
+    Normalization own = normalization(arguments, 0, 1, scale), projection{};
+    update(arguments, 1);
+    if (problem_.params.shortcut) own.shortcut = arguments.input<float>(3);
+    if (problem_.params.projection) {
+      projection = normalization(arguments, 3, 3, scale + matrix_.channels);
+      update(arguments, 3);
+      own.projection = &projection;
+    }
+    own.run(matrix_, arguments.input<float>(0), arguments.output<float>(0));
+  }
+
+ private:
+  // Computes the statistics of input `first`, behind which gamma and beta come, and writes them to
+  // outputs `statistics` and the next.
+  Normalization normalization(const KernelArguments& arguments, std::size_t first,
+                              std::size_t statistics, float* scale) const {
+    const float *x = arguments.input<float>(first), *gamma = arguments.input<float>(first + 1);
+    float* mean = arguments.output<float>(statistics);
+    float* variance = arguments.output<float>(statistics + 1);
+    auto* sums = reinterpret_cast<double*>(arguments.workspace);
     // Sums differences from the first pixel: otherwise a mean far from zero would cancel the
     // variance's digits.
     sums_(
@@ -177,24 +207,23 @@ class BatchNormKernel final : public Kernel {
       const double square = sums[matrix_.channels + channel] / count;
       mean[channel] = static_cast<float>(x[channel] + difference);
       variance[channel] = static_cast<float>(std::max(square - difference * difference, 0.0));
-      scale[channel] = arguments.input<float>(1)[channel] *
-                       inverse_deviation(variance[channel], problem_.params.epsilon);
+      scale[channel] =
+          gamma[channel] * inverse_deviation(variance[channel], problem_.params.epsilon);
     }
-    const std::size_t running = problem_.params.shortcut ? 4 : 3;
-    Normalization{mean, scale, arguments.input<float>(2), problem_.params,
-                  problem_.params.shortcut ? arguments.input<float>(3) : nullptr}
-        .run(matrix_, x, arguments.output<float>(0));
-    if (!problem_.update) return;
-    blend(arguments.input<float>(running), mean, problem_.update->mean_gain,
-          arguments.output<float>(3));
-    blend(arguments.input<float>(running + 1), variance, problem_.update->variance_gain,
-          arguments.output<float>(4));
+    return {mean, scale, arguments.input<float>(first + 2), problem_.params};
   }
 
- private:
-  void blend(const float* running, const float* batch, float gain, float* result) const {
-    for (std::int64_t channel = 0; channel < matrix_.channels; ++channel) {
-      result[channel] = problem_.update->decay * running[channel] + gain * batch[channel];
+  // Blends the mean, output `mean`, and the variance behind it into their running values.
+  void update(const KernelArguments& arguments, std::size_t mean) const {
+    if (!problem_.update) return;
+    for (const std::size_t k : {mean - 1, mean}) {
+      const float gain = k % 2 == 0 ? problem_.update->mean_gain : problem_.update->variance_gain;
+      const float* batch = arguments.output<float>(1 + k);
+      const float* running = arguments.input<float>(problem_.running_input() + k);
+      float* result = arguments.output<float>(problem_.running_output() + k);
+      for (std::int64_t channel = 0; channel < matrix_.channels; ++channel) {
+        result[channel] = problem_.update->decay * running[channel] + gain * batch[channel];
+      }
     }
   }
 
@@ -216,7 +245,8 @@ class BatchNormGradKernel final : public Kernel {
   void run(const KernelArguments& arguments) override {
     const float* gradient = arguments.input<float>(4);
     if (problem_.params.shortcut) {
-      return run_with_shortcut(arguments, problem_.of_sum ? arguments.input<float>(6) : nullptr);
+      return run_with_shortcut(
+          arguments, problem_.of_sum ? arguments.input<float>(problem_.second_part()) : nullptr);
     }
     if (!problem_.params.relu) {
       return run(arguments, [gradient](std::int64_t element, std::int64_t, float) {
@@ -248,17 +278,19 @@ class BatchNormGradKernel final : public Kernel {
       return passed[element] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(gradient) & mask);
     };
     if (second == nullptr) {
-      return run(
+      run(
           arguments,
           [=](std::int64_t element, std::int64_t, float) { return pass(element, first[element]); },
           again);
+    } else {
+      run(
+          arguments,
+          [=](std::int64_t element, std::int64_t, float) {
+            return pass(element, first[element] + second[element]);
+          },
+          again);
     }
-    run(
-        arguments,
-        [=](std::int64_t element, std::int64_t, float) {
-          return pass(element, first[element] + second[element]);
-        },
-        again);
+    if (problem_.params.projection) run(arguments, again, again, 6, 3);
   }
 
   // Three arrays of one float a channel.
@@ -273,18 +305,21 @@ class BatchNormGradKernel final : public Kernel {
   void run(const KernelArguments& arguments, const Passed& passed) const {
     run(arguments, passed, passed);
   }
-  // `again` returns what `passed` returned, after all elements had their turn.
+  // `again` returns what `passed` returned, after all elements had their turn. x, or the shortcut,
+  // is input `in`, behind it come gamma, mean and variance; its gradient is output `out`, behind it
+  // come those of gamma and beta.
   template <typename Passed, typename Again>
-  void run(const KernelArguments& arguments, const Passed& passed, const Again& again) const {
-    const float *x = arguments.input<float>(0), *mean = arguments.input<float>(2);
-    const float* variance = arguments.input<float>(3);
+  void run(const KernelArguments& arguments, const Passed& passed, const Again& again,
+           std::size_t in = 0, std::size_t out = 0) const {
+    const float *x = arguments.input<float>(in), *gamma = arguments.input<float>(in + 1);
+    const float *mean = arguments.input<float>(in + 2), *variance = arguments.input<float>(in + 3);
     auto* sums = reinterpret_cast<double*>(arguments.workspace);
     const std::int64_t channels = matrix_.channels;
     float* scale = scratch(arguments);
     float *slope = scale + channels, *mean_gradient = slope + channels;
     for (std::int64_t channel = 0; channel < channels; ++channel) {
-      scale[channel] = arguments.input<float>(1)[channel] *
-                       inverse_deviation(variance[channel], problem_.params.epsilon);
+      scale[channel] =
+          gamma[channel] * inverse_deviation(variance[channel], problem_.params.epsilon);
     }
     sums_(
         [&](std::int64_t element, std::int64_t channel) {
@@ -296,13 +331,13 @@ class BatchNormGradKernel final : public Kernel {
     const auto count = static_cast<double>(matrix_.rows);
     for (std::int64_t channel = 0; channel < channels; ++channel) {
       const double spread = double{variance[channel]} + double{problem_.params.epsilon};
-      arguments.output<float>(1)[channel] =
+      arguments.output<float>(out + 1)[channel] =
           static_cast<float>(sums[channels + channel] / std::sqrt(spread));
-      arguments.output<float>(2)[channel] = static_cast<float>(sums[channel]);
+      arguments.output<float>(out + 2)[channel] = static_cast<float>(sums[channel]);
       slope[channel] = static_cast<float>(-sums[channels + channel] / (count * spread));
       mean_gradient[channel] = static_cast<float>(sums[channel] / count);
     }
-    float* grad_x = arguments.output<float>(0);
+    float* grad_x = arguments.output<float>(out);
     for_each_index(matrix_.rows, matrix_.parallel(), [&](std::int64_t row) {
       const std::int64_t first = row * channels;
 #pragma omp simd
@@ -321,13 +356,13 @@ class BatchNormGradKernel final : public Kernel {
 };
 
 std::size_t scale_bytes(const BatchNormProblem& problem) {
-  return static_cast<std::size_t>(problem.x[1]) * sizeof(float);
+  return static_cast<std::size_t>((problem.params.projection ? 2 : 1) * problem.x[1]) *
+         sizeof(float);
 }
 
-// Writes gamma / sqrt(variance + epsilon) of these inputs into the workspace.
+// Writes gamma / sqrt(variance + epsilon) of these inputs to `scale`.
 const float* running_scale(const BatchNormProblem& problem, const KernelArguments& arguments,
-                           std::size_t gamma, std::size_t variance) {
-  auto* scale = reinterpret_cast<float*>(arguments.workspace);
+                           std::size_t gamma, std::size_t variance, float* scale) {
   for (std::int64_t channel = 0; channel < problem.x[1]; ++channel) {
     scale[channel] =
         arguments.input<float>(gamma)[channel] *
@@ -344,17 +379,29 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
 
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
   return make_kernel(scale_bytes(problem), [problem](const KernelArguments& arguments) {
-    const float* scale = running_scale(problem, arguments, 1, 4);
-    Normalization{arguments.input<float>(3), scale, arguments.input<float>(2), problem.params,
-                  problem.params.shortcut ? arguments.input<float>(5) : nullptr}
-        .run(Matrix(problem.x), arguments.input<float>(0), arguments.output<float>(0));
+    // Of the input `first`: gamma, beta, mean and variance come behind it.
+    const auto normalization = [&](std::size_t first, float* scale) {
+      return Normalization{arguments.input<float>(first + 3),
+                           running_scale(problem, arguments, first + 1, first + 4, scale),
+                           arguments.input<float>(first + 2), problem.params};
+    };
+    auto* scale = reinterpret_cast<float*>(arguments.workspace);
+    Normalization own = normalization(0, scale), projection{};
+    if (problem.params.shortcut) own.shortcut = arguments.input<float>(5);
+    if (problem.params.projection) {
+      projection = normalization(5, scale + problem.x[1]);
+      own.projection = &projection;
+    }
+    own.run(Matrix(problem.x), arguments.input<float>(0), arguments.output<float>(0));
   });
 }
 
 std::unique_ptr<Kernel> make_batch_norm_inference_grad_cpu(const BatchNormProblem& problem) {
   return make_kernel(scale_bytes(problem), [problem](const KernelArguments& arguments) {
     const Matrix matrix(problem.x);
-    const float *scale = running_scale(problem, arguments, 0, 1), *g = arguments.input<float>(2);
+    auto* scale = reinterpret_cast<float*>(arguments.workspace);
+    running_scale(problem, arguments, 0, 1, scale);
+    const float* g = arguments.input<float>(2);
     const float* y = problem.params.relu ? arguments.input<float>(3) : nullptr;
     float* grad_x = arguments.output<float>(0);
     const float limit = problem.params.relu_limit;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,16 +25,19 @@ struct BatchNormProblem {
   bool of_sum = false;                       // of gradients: grad_output comes as two parts
 
   Shape channels() const { return {x[1]}; }
+  // Of the op in training: its first running value, and its first new one.
+  std::size_t running_input() const { return params.projection ? 6 : params.shortcut ? 4 : 3; }
+  std::size_t running_output() const { return params.projection ? 5 : 3; }
+  // Of the gradient: the second part of grad_output.
+  std::size_t second_part() const { return params.projection ? 10 : 6; }
 };
 
-// Inputs x, gamma, beta, with params.shortcut the shortcut; outputs y, which may be the shortcut,
-// mean, variance (biased). With an update, also inputs running_mean, running_variance and outputs
-// the new ones, which may be the old ones.
+// Inputs and outputs are those of batch_norm_op(). Variances are biased. y may be the shortcut, and
+// the new running values the old ones.
 CpuMaker<BatchNormProblem> make_batch_norm_cpu;
 CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_cuda;
 
-// Inputs x, gamma, beta, running_mean, running_variance, with params.shortcut the shortcut; output
-// y, which may be x or the shortcut.
+// Inputs and output are those of batch_norm_inference_op(). y may be x or the shortcut.
 CpuMaker<BatchNormProblem> make_batch_norm_inference_cpu;
 CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_inference_cuda;
 
@@ -44,8 +48,9 @@ CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_inference_grad_cuda;
 
 // Inputs x, gamma, mean, variance, grad_output and, with relu, beta; outputs grad_x (which may be
 // grad_output), grad_gamma, grad_beta. With params.shortcut, which comes with relu, y instead of
-// beta, of_sum the second part of grad_output, and a last output grad_shortcut; grad_x and
-// grad_shortcut may be y and any part of grad_output.
+// beta, with params.projection the shortcut and its gamma, mean and variance, and of_sum the second
+// part of grad_output; a fourth output grad_shortcut, with params.projection the gradients of the
+// shortcut's gamma and beta; grad_x and grad_shortcut may be y and any part of grad_output.
 CpuMaker<BatchNormProblem> make_batch_norm_grad_cpu;
 CUDA_ONLY CudaMaker<BatchNormProblem> make_batch_norm_grad_cuda;
 

@@ -127,7 +127,7 @@ __device__ void for_each_unit(const ChannelTiles& tiles, int channel, const Read
 
   using Unit = decltype(read(element));
   constexpr int kOperands = std::extent_v<decltype(Unit::of)>;
-  constexpr int kRows = kLoads / kOperands;
+  constexpr int kRows = kLoads < kOperands ? 1 : kLoads / kOperands;
   for (; left > 0; left -= kRows * lines) {
     Unit units[kRows];
     for (int k = 0; k < kRows; ++k) {
@@ -143,22 +143,22 @@ __device__ void for_each_unit(const ChannelTiles& tiles, int channel, const Read
 // Calls function.write(prepared, element, function.read<kWidth>(element)) for every unit of
 // elements, with what function.prepare<kWidth>(channel) returns for its channels. Starts at the
 // last row, because what was read last may still be in the cache.
-template <int kWidth, typename Function>
+template <int kWidth, int kLoads, typename Function>
 __global__ void __launch_bounds__(kThreads, ChannelTiles::kBlocksAtOnce)
     for_each_element_kernel(ChannelTiles tiles, Function function) {
   const int channel = tiles.channel();
   if (channel >= tiles.channels) return;
   const auto prepared = function.template prepare<kWidth>(channel);
-  for_each_unit<true>(
+  for_each_unit<true, kLoads>(
       tiles, channel, [&](std::int64_t element) { return function.template read<kWidth>(element); },
       [&](std::int64_t element, const auto& unit) { function.write(prepared, element, unit); });
 }
 
-template <typename Function>
+template <int kLoads = 4, typename Function>
 void for_each_element(CudaCompute& compute, const ChannelTiles& tiles, const Function& function) {
   with_width(tiles.width == kFloats, [&](auto width) {
-    launch(compute, tiles.grid(), tiles.block(), for_each_element_kernel<width.value, Function>,
-           tiles, function);
+    launch(compute, tiles.grid(), tiles.block(),
+           for_each_element_kernel<width.value, kLoads, Function>, tiles, function);
   });
 }
 

@@ -16,6 +16,7 @@ struct BatchNorm {
     const OpParameters parameters(op.parameters);
     epsilon = parameters.number("epsilon");
     shortcut = parameters.flag("shortcut");
+    projection = parameters.flag("projection");
     relu = parameters.flag("relu") && !shortcut;
     if (relu) flags |= normalization_flags::fuse_norm_relu;
   }
@@ -25,7 +26,7 @@ struct BatchNorm {
 
   memory::desc x;
   float epsilon;
-  bool relu, shortcut;
+  bool relu, shortcut, projection;
   normalization_flags flags = normalization_flags::use_scale | normalization_flags::use_shift;
 };
 
@@ -34,13 +35,14 @@ memory mask(BareBuilder& builder, const dnnl::primitive_desc& descriptor) {
   return builder.memory().kept("mask of " + builder.op().layer, descriptor.workspace_desc());
 }
 
-// The last inputs are the running mean and variance, outputs 3 and 4 the new ones.
-void add_update(BareBuilder& builder) {
+// Blends the mean and the variance, outputs `statistics` and the next, into the running ones, which
+// are `blended` and the next.
+void add_update(BareBuilder& builder, std::size_t statistics, std::size_t blended) {
   constexpr float kDecay = 0.9f;
   const std::int64_t channels = builder.op().inputs[1].spec.shape[0];
-  for (const std::size_t i : {1u, 2u}) {
-    auto* running = static_cast<float*>(builder.output(i + 2).get_data_handle());
-    const auto* batch = static_cast<const float*>(builder.output(i).get_data_handle());
+  for (const std::size_t i : {0u, 1u}) {
+    auto* running = static_cast<float*>(builder.output(blended + i).get_data_handle());
+    const auto* batch = static_cast<const float*>(builder.output(statistics + i).get_data_handle());
     builder.call([=] {
       for (std::int64_t c = 0; c < channels; ++c) {
         running[c] = kDecay * running[c] + (1 - kDecay) * batch[c];
@@ -49,52 +51,78 @@ void add_update(BareBuilder& builder) {
   }
 }
 
-void add_forward(BareBuilder& builder) {
-  const BatchNorm batch_norm(builder.op());
+// Normalizes input `x`, behind which gamma and beta come.
+void add_normalization(BareBuilder& builder, const BatchNorm& batch_norm, std::size_t x,
+                       const memory& y, std::size_t mean) {
   const auto descriptor = batch_norm.forward();
   std::unordered_map<int, memory> arguments = {
-      {DNNL_ARG_SRC, builder.input(0)},   {DNNL_ARG_SCALE, builder.input(1)},
-      {DNNL_ARG_SHIFT, builder.input(2)}, {DNNL_ARG_DST, builder.output(0)},
-      {DNNL_ARG_MEAN, builder.output(1)}, {DNNL_ARG_VARIANCE, builder.output(2)}};
+      {DNNL_ARG_SRC, builder.input(x)},       {DNNL_ARG_SCALE, builder.input(x + 1)},
+      {DNNL_ARG_SHIFT, builder.input(x + 2)}, {DNNL_ARG_DST, y},
+      {DNNL_ARG_MEAN, builder.output(mean)},  {DNNL_ARG_VARIANCE, builder.output(mean + 1)}};
   if (batch_norm.relu) {
     arguments[DNNL_ARG_WORKSPACE] = mask(builder, descriptor);
   }
   builder.call(descriptor, std::move(arguments));
-  if (batch_norm.shortcut) {
-    const OpParameters parameters(builder.op().parameters);
-    const memory y = builder.output(0);
-    add_addition(builder, builder.input(3), y, y, 1, parameters.flag("relu"));
-  }
-  if (builder.op().outputs.size() > 3) add_update(builder);
 }
 
-// Inputs x, gamma, mean, variance, grad_output; behind a shortcut also y and perhaps the second
-// part of grad_output, and the last output is what the relu passed.
+void add_forward(BareBuilder& builder) {
+  const BatchNorm batch_norm(builder.op());
+  const memory y = builder.output(0);
+  add_normalization(builder, batch_norm, 0, y, 1);
+  memory added = batch_norm.shortcut ? builder.input(3) : memory();
+  if (batch_norm.projection) {
+    added = builder.memory().kept("normalized shortcut of " + builder.op().layer, batch_norm.x);
+    add_normalization(builder, batch_norm, 3, added, 3);
+  }
+  if (batch_norm.shortcut) {
+    const OpParameters parameters(builder.op().parameters);
+    add_addition(builder, added, y, y, 1, parameters.flag("relu"));
+  }
+  const std::size_t statistics = batch_norm.projection ? 5 : 3;
+  if (builder.op().outputs.size() == statistics) return;
+  add_update(builder, 1, statistics);
+  if (batch_norm.projection) add_update(builder, 3, statistics + 2);
+}
+
+// The gradients of input `x`, behind which gamma, mean and variance come, and of gamma and beta,
+// from output `grad_x` on.
+void add_gradients(BareBuilder& builder, const BatchNorm& batch_norm, std::size_t x,
+                   const memory& gradient, std::size_t grad_x) {
+  const dnnl::batch_normalization_backward::primitive_desc descriptor(
+      {dnnl::prop_kind::backward, batch_norm.x, batch_norm.x, batch_norm.epsilon, batch_norm.flags},
+      dnnl_engine(), batch_norm.forward());
+  std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, builder.input(x)},
+                                               {DNNL_ARG_SCALE, builder.input(x + 1)},
+                                               {DNNL_ARG_SHIFT, builder.input(x + 1)},
+                                               {DNNL_ARG_MEAN, builder.input(x + 2)},
+                                               {DNNL_ARG_VARIANCE, builder.input(x + 3)},
+                                               {DNNL_ARG_DIFF_DST, gradient},
+                                               {DNNL_ARG_DIFF_SRC, builder.output(grad_x)},
+                                               {DNNL_ARG_DIFF_SCALE, builder.output(grad_x + 1)},
+                                               {DNNL_ARG_DIFF_SHIFT, builder.output(grad_x + 2)}};
+  if (batch_norm.relu) {
+    arguments[DNNL_ARG_WORKSPACE] = mask(builder, descriptor);
+  }
+  builder.call(descriptor, std::move(arguments));
+}
+
+// Inputs x, gamma, mean, variance, grad_output; behind a shortcut also y, what a projection has and
+// perhaps the second part of grad_output, and output 3 is what the relu passed.
 void add_grad(BareBuilder& builder) {
   const BatchNorm batch_norm(builder.op());
   memory gradient = builder.input(4);
   if (batch_norm.shortcut) {
     const memory passed = builder.output(3);
-    if (builder.op().inputs.size() > 6) {
-      add_addition(builder, gradient, builder.input(6), passed, 1, false);
+    const std::size_t second = batch_norm.projection ? 10 : 6;
+    if (builder.op().inputs.size() > second) {
+      add_addition(builder, gradient, builder.input(second), passed, 1, false);
       gradient = passed;
     }
     add_relu_grad(builder, gradient, builder.input(5), passed);
     gradient = passed;
   }
-  const dnnl::batch_normalization_backward::primitive_desc descriptor(
-      {dnnl::prop_kind::backward, batch_norm.x, batch_norm.x, batch_norm.epsilon, batch_norm.flags},
-      dnnl_engine(), batch_norm.forward());
-  std::unordered_map<int, memory> arguments = {
-      {DNNL_ARG_SRC, builder.input(0)},        {DNNL_ARG_SCALE, builder.input(1)},
-      {DNNL_ARG_SHIFT, builder.input(1)},      {DNNL_ARG_MEAN, builder.input(2)},
-      {DNNL_ARG_VARIANCE, builder.input(3)},   {DNNL_ARG_DIFF_DST, gradient},
-      {DNNL_ARG_DIFF_SRC, builder.output(0)},  {DNNL_ARG_DIFF_SCALE, builder.output(1)},
-      {DNNL_ARG_DIFF_SHIFT, builder.output(2)}};
-  if (batch_norm.relu) {
-    arguments[DNNL_ARG_WORKSPACE] = mask(builder, descriptor);
-  }
-  builder.call(descriptor, std::move(arguments));
+  add_gradients(builder, batch_norm, 0, gradient, 0);
+  if (batch_norm.projection) add_gradients(builder, batch_norm, 6, gradient, 3);
 }
 
 dnnl::lrn_forward::primitive_desc response_norm(const ExecutedOp& op) {

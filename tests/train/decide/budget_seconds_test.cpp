@@ -12,6 +12,7 @@
 #include "framework/ops/attention/attention.h"
 #include "framework/ops/connection/linear.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
+#include "framework/ops/normalization/batch_norm.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 
@@ -44,14 +45,16 @@ TEST(EarlySumSeconds, AreThoseOfLateSumsForEachValueThatIsReadOrWritten) {
   EXPECT_THAT(saving_seconds(early, late, {1, 2, 3, 8, 9}), testing::ElementsAre(1, 2, 6, 3, 6, 9));
 }
 
-// Fused, 8 passes over memory; apart, 3 and 7.
+// Fused, 8 passes over memory, or 11 with a projection; apart, 3 and 7, or 10.
 TEST(EarlySumSeconds, TakeFusedSumsApart) {
-  const RecordedStep late = step_of(
-      {gradient_of("conv2d_grad_input", "a", 2), gradient_of("batch_norm_grad_of_sum", "b", 7)});
+  const RecordedStep late = step_of({gradient_of("conv2d_grad_input", "a", 2),
+                                     gradient_of("batch_norm_grad_of_sum", "b", 7),
+                                     gradient_of("batch_norm_grad_of_sum", "c", 11)});
   const RecordedStep early =
       step_of({gradient_of("conv2d_grad_input", "a", 2), gradient_of("sum", "b", 2),
-               gradient_of("batch_norm_grad", "b", 6)});
-  EXPECT_THAT(saving_seconds(early, late, {1, 16}), testing::ElementsAre(1, 6, 14));
+               gradient_of("batch_norm_grad", "b", 6), gradient_of("sum", "c", 2),
+               gradient_of("batch_norm_grad", "c", 10)});
+  EXPECT_THAT(saving_seconds(early, late, {1, 16, 22}), testing::ElementsAre(1, 6, 14, 6, 20));
 }
 
 TEST(EarlySumSeconds, RefuseAnotherStep) {
@@ -116,6 +119,26 @@ TEST(ForeseenSeconds, OfALossInPanelsAreThoseOfItsOps) {
     const double apart = seconds_of_loss(mode, false);
     EXPECT_NEAR(seconds_of_loss(mode, true), apart, 0.03 * apart);
   }
+}
+
+// Reads x twice, then the shortcut once, or twice if it is normalized, too, and writes y.
+TEST(ForeseenSeconds, OfBatchNormCountTheSumsOfANormalizedShortcut) {
+  const auto seconds = [](bool projection) {
+    SimulatedDevice device;
+    BestFitPool pool(device);
+    Context context(pool, {.dry_run = Emulation()});
+    context.watch().record_graph = true;
+    const auto state = [&] { return context.resident({Shape{64}}, Category::kState, ""); };
+    const BatchNormValues own{state(), state(), state(), state()};
+    const BatchNormValues other{state(), state(), state(), state()};
+    context.begin_step();
+    const TensorSpec image{{8, 64, 32, 32}};
+    Tensor x = context.upload(image, nullptr), shortcut = context.upload(image, nullptr);
+    batch_norm(context, std::move(x), own.gamma, own.beta, own.running_mean, own.running_variance,
+               {.relu = true}, std::move(shortcut), projection ? &other : nullptr);
+    return foreseen_seconds(context.recorded_step(), assumed_speed("cpu")).back();
+  };
+  EXPECT_NEAR(seconds(true) / seconds(false), 5.0 / 4, 0.01);
 }
 
 // Returns the foreseen seconds of attention, and of its gradient, over 1,024 words.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "framework/node.h"
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/math/arithmetic.h"
@@ -181,13 +184,64 @@ TEST_P(BatchNorm, AddsAShortcutBeforeTheRelu) {
   }
 }
 
+TEST_P(BatchNorm, NormalizesTheShortcutOfAProjection) {
+  const HostTensor shortcut = random_tensor(shape, kBatchNormSeed, 6);
+  const HostTensor other_gamma =
+      random_tensor({shape[1]}, kBatchNormSeed, 7, {.low = 0.5, .high = 2});
+  // Large, so that differences cross few of the relu's kinks.
+  const HostTensor other_beta = random_tensor({shape[1]}, kBatchNormSeed, 8, {.low = 2, .high = 3});
+  BatchNormParams params = kParams;
+  params.relu = true;
+  const auto relu_of_sum = [](HostTensor y, const HostTensor& to) {
+    for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += to.values[i];
+    return reference::relu(y);
+  };
+  check_op({.apply =
+                [&](Context& context, std::vector<Tensor> inputs) {
+                  const auto state = [&](const char* name) {
+                    return context.resident({{shape[1]}}, Category::kState, name);
+                  };
+                  const BatchNormValues projection{inputs[4], inputs[5], state("other mean"),
+                                                   state("other variance"), kParams};
+                  return batch_norm(context, std::move(inputs[0]), inputs[1], inputs[2],
+                                    state("mean"), state("variance"), params, std::move(inputs[3]),
+                                    &projection);
+                },
+            .reference =
+                [&](const std::vector<HostTensor>& inputs) {
+                  return relu_of_sum(
+                      reference::batch_norm(inputs[0], inputs[1], inputs[2], params.epsilon),
+                      reference::batch_norm(inputs[3], inputs[4], inputs[5], params.epsilon));
+                },
+            .inputs = {x, gamma, beta, shortcut, other_gamma, other_beta},
+            .forward_tolerance = 1e-5,
+            .gradient_tolerance = 1e-4,
+            .derivatives_per_input = shape.elements() < 10000 ? 20 : 4,
+            .seed = kBatchNormSeed,
+            .same_in_inference = false});
+  const auto inference = KernelRun().forward(
+      *batch_norm_inference_op(
+          {.epsilon = params.epsilon, .relu = true, .shortcut = true, .projection = true}),
+      {x, gamma, beta, mean, variance, shortcut, other_gamma, other_beta, beta, gamma});
+  expect_close("y", inference[0],
+               relu_of_sum(reference::normalize(x, gamma, beta, {mean, variance}, params.epsilon),
+                           reference::normalize(shortcut, other_gamma, other_beta, {beta, gamma},
+                                                params.epsilon)),
+               1e-5);
+}
+
 // All that a step makes of relu(shortcut + batch_norm(x)), whose value two ops read.
 struct ShortcutStep {
-  std::vector<std::vector<float>> values;  // y and the gradients of x, gamma, beta, shortcut
+  std::vector<std::vector<float>> values;  // y, the gradients of all parameters, running values
   std::vector<std::string> ops;            // of backward
 };
 
-ShortcutStep shortcut_step(const Shape& shape, Context::Options options, bool fused, bool relu) {
+struct ShortcutForm {
+  bool fused = true, relu = true;
+  bool projection = false;  // the shortcut is normalized, too
+};
+
+ShortcutStep shortcut_step(const Shape& shape, Context::Options options, const ShortcutForm& form) {
   RecordedContext run(std::move(options));
   Context& context = run.context;
   const auto parameter = [&](const char* name, const Shape& of, std::uint64_t stream) {
@@ -200,14 +254,25 @@ ShortcutStep shortcut_step(const Shape& shape, Context::Options options, bool fu
   const TensorSpec channels{{shape[1]}};
   const Tensor mean = context.resident(channels, Category::kState, "mean");
   const Tensor variance = context.resident(channels, Category::kState, "variance");
+  const Parameter other_gamma = parameter("other gamma", {shape[1]}, 4);
+  const Parameter other_beta = parameter("other beta", {shape[1]}, 5);
+  const BatchNormValues other{other_gamma.value, other_beta.value,
+                              context.resident(channels, Category::kState, "other mean"),
+                              context.resident(channels, Category::kState, "other variance")};
   const auto normalize = [&](BatchNormParams params, Tensor shortcut) {
     return batch_norm(context, sigmoid(context, x.value), gamma.value, beta.value, mean, variance,
-                      params, std::move(shortcut));
+                      params, std::move(shortcut),
+                      form.fused && form.projection ? &other : nullptr);
   };
   context.begin_step();
   Tensor shortcut = sigmoid(context, added.value);
-  Tensor y = fused ? normalize({.relu = relu}, std::move(shortcut))
-                   : add_scaled(context, std::move(shortcut), normalize({}, {}), {.relu = relu});
+  if (form.projection && !form.fused) {
+    shortcut = batch_norm(context, std::move(shortcut), other.gamma, other.beta, other.running_mean,
+                          other.running_variance);
+  }
+  Tensor y = form.fused
+                 ? normalize({.relu = form.relu}, std::move(shortcut))
+                 : add_scaled(context, std::move(shortcut), normalize({}, {}), {.relu = form.relu});
   ShortcutStep result{.values = {RecordedContext::values(y)}};
   Tensor first = tanh(context, y), second = sigmoid(context, std::move(y));
   BackwardGraph graph(context, total(context, add(context, std::move(first), std::move(second))));
@@ -216,19 +281,26 @@ ShortcutStep shortcut_step(const Shape& shape, Context::Options options, bool fu
   context.end_step();
   EXPECT_TRUE(run.recorder.last_step().same_requests(
       simulate(context.step_graph(), {.in_place = context.options().in_place})));
-  for (const Parameter* each : {&x, &gamma, &beta, &added}) {
-    result.values.push_back(RecordedContext::values(each->gradient));
+  std::vector<Tensor> made = {
+      x.gradient, gamma.gradient, beta.gradient,      added.gradient,
+      mean,       variance,       other.running_mean, other.running_variance};
+  if (form.projection) {
+    made.insert(made.end(), {other_gamma.gradient, other_beta.gradient});
   }
+  for (const Tensor& each : made) result.values.push_back(RecordedContext::values(each));
   return result;
 }
 
 TEST_P(BatchNorm, AddsAShortcutWithTheBitsOfTheParts) {
   const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
-  for (const bool relu : {true, false}) {
-    const ShortcutStep apart = shortcut_step(shape, {}, false, relu);
+  for (ShortcutForm form : {ShortcutForm{}, {.relu = false}, {.projection = true}}) {
+    form.fused = false;
+    const ShortcutStep apart = shortcut_step(shape, {}, form);
+    form.fused = true;
     for (const Context::Options& options :
          {Context::Options{}, {.in_place = false}, {.recompute = 3}, {.savings = savings}}) {
-      EXPECT_EQ(shortcut_step(shape, options, true, relu).values, apart.values) << relu;
+      EXPECT_EQ(shortcut_step(shape, options, form).values, apart.values)
+          << form.relu << form.projection;
     }
   }
 }
@@ -236,18 +308,25 @@ TEST_P(BatchNorm, AddsAShortcutWithTheBitsOfTheParts) {
 // With recomputation, a part of the gradient would be alive beside the values that are recomputed.
 TEST(BatchNormWithShortcut, AddsThePartsOfItsGradient) {
   using Names = std::vector<std::string>;
-  const auto ops = [](Context::Options options, bool relu = true) {
-    Names names = shortcut_step({2, 4, 3, 3}, std::move(options), true, relu).ops;
+  const auto ops = [](Context::Options options, const ShortcutForm& form = {}) {
+    Names names = shortcut_step({2, 4, 3, 3}, std::move(options), form).ops;
     names.erase(names.begin(), names.begin() + 4);  // of the loss and of the sum
     return names;
   };
-  EXPECT_EQ(ops({}), (Names{"sigmoid_grad", "tanh_grad", "batch_norm_grad_of_sum", "sigmoid_grad",
-                            "sigmoid_grad"}));
+  const Names one_op = {"sigmoid_grad", "tanh_grad", "batch_norm_grad_of_sum", "sigmoid_grad",
+                        "sigmoid_grad"};
+  EXPECT_EQ(ops({}), one_op);
+  EXPECT_EQ(ops({}, {.projection = true}), one_op);
   const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
   EXPECT_EQ(ops({.savings = savings}), (Names{"sigmoid_grad", "tanh_grad", "sum", "batch_norm_grad",
                                               "sigmoid_grad", "sigmoid_grad"}));
-  EXPECT_EQ(ops({}, false), (Names{"sigmoid_grad", "tanh_grad", "sum", "reshape", "batch_norm_grad",
-                                   "sigmoid_grad", "sigmoid_grad"}));
+  EXPECT_EQ(ops({}, {.relu = false}), (Names{"sigmoid_grad", "tanh_grad", "sum", "reshape",
+                                             "batch_norm_grad", "sigmoid_grad", "sigmoid_grad"}));
+}
+
+TEST(BatchNormWithShortcut, NormalizesAProjectionApartWithoutARelu) {
+  const ShortcutStep step = shortcut_step({2, 4, 3, 3}, {}, {.relu = false, .projection = true});
+  EXPECT_EQ(std::ranges::count(step.ops, kBatchNormGrad), 2);
 }
 
 TEST(BatchNormWithShortcut, RefusesALimitAndAnotherShape) {
@@ -421,6 +500,13 @@ TEST(BatchNormShapes, RefusesWhatDoesNotFit) {
             "[batch_norm] number of inputs, got 4, expected 5");
   EXPECT_EQ(batch_norm_refusal(*training, {x, c, c, {{4}}, c}),
             "[batch_norm] running_mean, got f32[4], expected f32[3]");
+  const auto projection = batch_norm_op({.relu = true, .shortcut = true, .projection = true});
+  EXPECT_EQ(batch_norm_refusal(*projection, {x, c, c, x, c, c}), "accepted");
+  EXPECT_EQ(batch_norm_refusal(*projection, {x, c, c, x, c, c, c, c, c, c}), "accepted");
+  EXPECT_EQ(batch_norm_refusal(*projection, {x, c, c, x, c, c, c, c}),
+            "[batch_norm] number of inputs, got 8, expected 10");
+  EXPECT_EQ(batch_norm_refusal(*projection, {x, c, c, x, c, {{4}}}),
+            "[batch_norm] beta of the shortcut, got f32[4], expected f32[3]");
 }
 
 }  // namespace
