@@ -242,16 +242,19 @@ bool Session::waits(SessionShape& shape) const {
   return false;
 }
 
-// True when steps of known different sequences have become a recording that needs far more bytes
-// than any of them: blocks of the same tag are then alive that no step has at once. The plan stays
-// as it is, and the arena lends the rest, until a step repeats itself: then it is recorded anew.
+// True when steps of known different sequences have become a recording that needs more bytes than
+// any of them, or far more if requests match by size: blocks are then alive together that no step
+// has at once. The plan stays as it is, and the arena lends the rest, until a step repeats itself:
+// then it is recorded anew.
 bool Session::outgrows(SessionShape& shape, const StepRecording& recording) const {
-  constexpr std::uint64_t kShare = 8;
+  constexpr std::uint64_t kShareBySize = 8;
   shape.most_bytes = std::max<std::uint64_t>(shape.most_bytes, arena_.step_bytes());
-  if (options_.policy != ShapePolicy::kGrow) return false;
-  return options_.matching != Matching::kByPosition &&
-         lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
-             shape.most_bytes + shape.most_bytes / kShare;
+  if (options_.policy != ShapePolicy::kGrow || options_.matching == Matching::kByPosition) {
+    return false;
+  }
+  const bool by_size = options_.matching == Matching::kBySize;
+  return lower_bound_bytes(canonical_step(recording.requests).trace, options_.plan.alignment) >
+         shape.most_bytes + (by_size ? shape.most_bytes / kShareBySize : 0);
 }
 
 // True when the step's requests match by tag from now on, so that their positions mean nothing.
