@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "memory/adaptors/checking_adaptors.h"
@@ -9,8 +10,10 @@
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/simulated_device.h"
 #include "memory/session/session.h"
+#include "memory/validator.h"
 #include "tests/memory/planners/effort.h"
 #include "tests/memory/session/sequence_program.h"
+#include "tests/memory/units.h"
 
 namespace skyline {
 namespace {
@@ -185,6 +188,69 @@ TEST(SessionSequencesUnrolled, NoPlanOfGrowHoldsMoreThanAStepHadAlive) {
     EXPECT_LE(taken.peak_reserved_bytes, pool.statistics().peak_reserved_bytes)
         << kind.units << " units, " << kind.layers << " layers";
   }
+}
+
+// Two steps that begin alike. As ever, the left block must lie at one end of 6 MiB, beside 4, and
+// the right one at the other, so that the middle one has no other place than between them.
+void step_of_two_endings(Allocator& allocator, bool as_ever) {
+  allocator.begin_step(0);
+  allocator.allocate(6 * kMiB, {.op = "all"});
+  Block left = allocator.allocate(2 * kMiB, {.op = "left"});
+  allocator.allocate(4 * kMiB, {.op = "beside_left"});
+  Block right = allocator.allocate(2 * kMiB, {.op = "right"});
+  Block middle = allocator.allocate(2 * kMiB, {.op = "middle"});
+  left.reset();
+  if (as_ever) {
+    middle.reset();
+    allocator.allocate(4 * kMiB, {.op = "beside_right"});
+  } else {
+    right.reset();
+    const Block one = allocator.allocate(4 * kMiB, {.op = "one"});
+    const Block other = allocator.allocate(4 * kMiB, {.op = "other"});
+  }
+  allocator.end_step();
+}
+
+// Counts the plans of the step as ever within 6 MiB, in whole MiB, and those of them that have the
+// middle block behind the first 2 MiB.
+std::pair<int, int> plans_within_6(const Trace& trace) {
+  Plan plan{.offsets = std::vector<std::uint64_t>(trace.size()),
+            .peak = 6 * kMiB,
+            .lower_bound = 6 * kMiB,
+            .proved_bound = 6 * kMiB};
+  int plans = 0, middle_at_2 = 0;
+  for (std::uint64_t code = 0; code < 1 * 5 * 3 * 5 * 5 * 3; ++code) {
+    std::uint64_t rest = code;
+    for (std::size_t block = 0; block < trace.size(); ++block) {
+      const std::uint64_t places = 7 - trace.blocks[block].bytes / kMiB;
+      plan.offsets[block] = rest % places * kMiB;
+      rest /= places;
+    }
+    if (!validate(trace, plan).valid) continue;
+    ++plans;
+    if (plan.offsets[4] == 2 * kMiB) ++middle_at_2;
+  }
+  return {plans, middle_at_2};
+}
+
+// Whoever serves the step as ever within 6 MiB has handed out the middle block at 2 MiB before the
+// step can end otherwise. 4 MiB do not fit below it, so that twice 4 MiB end at 12 MiB at least.
+// The pool takes 10 MiB for both steps.
+TEST(SessionSequencesUnrolled, NoSessionIsBelowThePoolInEveryProgram) {
+  SimulatedDevice device, pool_device;
+  Session session(device, {.matching = Matching::kByTag});
+  RecordingAdaptor recording(session);
+  BestFitPool pool(pool_device);
+  for (int i = 0; i < 3; ++i) {
+    step_of_two_endings(recording, true);
+    step_of_two_endings(pool, true);
+  }
+  EXPECT_EQ(session.arena_bytes(), 6 * kMiB);
+  EXPECT_EQ(plans_within_6(recording.last_step()), (std::pair{2, 2}));
+  step_of_two_endings(session, false);
+  step_of_two_endings(pool, false);
+  EXPECT_EQ(session.statistics().peak_reserved_bytes, 12 * kMiB);
+  EXPECT_EQ(pool.statistics().peak_reserved_bytes, 10 * kMiB);
 }
 
 }  // namespace
