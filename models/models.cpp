@@ -3,17 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/resnet18.h"
-#include "models/resnet20.h"
-#include "models/resnet50.h"
-
 namespace skyline {
 namespace {
-
-template <typename M>
-std::unique_ptr<Model> make(Context& context, const ModelShape& shape) {
-  return std::make_unique<M>(context, shape);
-}
 
 // The images of ImageNet's networks.
 constexpr ModelShape imagenet(int size) {
@@ -28,7 +19,7 @@ constexpr ModelEntry kModels[] = {
      {.channels = 3, .height = 32, .width = 32, .classes = 10},
      0.02f,
      1,
-     make<ResNet20>},
+     make_resnet20},
     {"mobilenet_v2", "MobileNetV2 (Sandler et al. 2018), inverted residuals", imagenet(224), 0.01f,
      0, make_mobilenet_v2},
     {"alexnet", "AlexNet (Krizhevsky et al. 2012) without groups", imagenet(227), 0.01f, 0,
@@ -36,9 +27,9 @@ constexpr ModelEntry kModels[] = {
     {"googlenet", "GoogLeNet (Szegedy et al. 2015) with two auxiliary heads in training",
      imagenet(224), 0.01f, 0, make_googlenet},
     {"resnet18", "residual network of 18 layers (He et al. 2016), basic blocks", imagenet(224),
-     0.01f, 0, make<ResNet18>},
+     0.01f, 0, make_resnet18},
     {"resnet50", "residual network of 50 layers (He et al. 2016), bottlenecks", imagenet(224),
-     0.01f, 0, make<ResNet50>},
+     0.01f, 0, make_resnet50},
     {"inception-resnet-figure", "Inception-ResNet v2 as drawn by Szegedy et al. 2016",
      imagenet(299), 0.01f, 0, make_inception_resnet_figure},
     {"inception-resnet", "Inception-ResNet v2 (Szegedy et al. 2016) as published in TF-slim",

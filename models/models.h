@@ -11,7 +11,8 @@ namespace skyline {
 // Makes a model for such images. Throws ShapeError for images that are too small for it.
 using MakeModel = std::unique_ptr<Model>(Context& context, const ModelShape& shape);
 MakeModel make_alexnet, make_googlenet, make_inception_resnet, make_inception_resnet_figure,
-    make_lenet, make_mlp, make_mobilenet_v2, make_vgg16;
+    make_lenet, make_mlp, make_mobilenet_v2, make_resnet18, make_resnet20, make_resnet50,
+    make_vgg16;
 
 // A row of the table of models. To add one: a source, its maker above, a test, and a row in
 // models.cpp.
