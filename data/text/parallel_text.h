@@ -63,7 +63,7 @@ class SequenceList {
     const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
     return {buffer_.data() + begin, ends_[index] - begin};
   }
-  // Of all sequences, in order.
+  // Returns all sequences in order, without gaps.
   View buffer() const noexcept { return buffer_; }
 
   void push_back(View sequence) {

@@ -252,7 +252,7 @@ bool is_one_op(const Context& context, const BatchNormParams& own,
 
 }  // namespace
 
-// Of the outputs, those behind y, mean and variance are the shortcut's or new running values.
+// The outputs behind y, mean and variance are the shortcut's statistics or new running values.
 bool normalizes_shortcut(const StepGraph& graph, const StepOp& op) {
   if (op.name == kBatchNorm) {
     return op.outputs.size() > 3 && graph.values[op.outputs[3]].category == Category::kActivation;

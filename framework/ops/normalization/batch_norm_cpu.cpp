@@ -379,7 +379,7 @@ std::unique_ptr<Kernel> make_batch_norm_cpu(const BatchNormProblem& problem) {
 
 std::unique_ptr<Kernel> make_batch_norm_inference_cpu(const BatchNormProblem& problem) {
   return make_kernel(scale_bytes(problem), [problem](const KernelArguments& arguments) {
-    // Of the input `first`: gamma, beta, mean and variance come behind it.
+    // Inputs first + 1 to first + 4 are gamma, beta, mean and variance of the input `first`.
     const auto normalization = [&](std::size_t first, float* scale) {
       return Normalization{arguments.input<float>(first + 3),
                            running_scale(problem, arguments, first + 1, first + 4, scale),

@@ -188,7 +188,7 @@ struct FinishStatistics {
   }
 };
 
-// What is added to the normalized x.
+// The term that is added to the normalized x.
 enum class Added { kNothing, kShortcut, kNormalizedShortcut };
 
 template <Added kAdded>
@@ -504,7 +504,7 @@ std::unique_ptr<Kernel> make_batch_norm_inference_cuda(CudaCompute& compute,
                                                        const BatchNormProblem& problem) {
   const ChannelKernels kernels(compute, problem.x);
   return make_kernel([problem, kernels](const KernelArguments& arguments) {
-    // Of an input, behind which gamma, beta, mean and variance come.
+    // Inputs input + 1 to input + 4 are gamma, beta, mean and variance of `input`.
     const auto normalization = [&](std::size_t input) -> Normalization {
       return {arguments.input<float>(input + 3), arguments.input<float>(input + 4),
               arguments.input<float>(input + 1), arguments.input<float>(input + 2),
@@ -541,7 +541,7 @@ std::unique_ptr<Kernel> make_batch_norm_grad_cuda(CudaCompute& compute,
     float *slope = mean_gradient + problem.x[1], *other_slope = slope + problem.x[1];
     const auto in = [&](std::size_t index) { return arguments.input<float>(index); };
     const auto out = [&](std::size_t index) { return arguments.output<float>(index); };
-    // Of an input, behind which gamma, mean and variance come.
+    // Inputs x + 1 to x + 3 are gamma, mean and variance of the input `x`.
     const auto normalization = [&](std::size_t x, const float* beta) {
       return Normalization{in(x + 2), in(x + 3), in(x + 1), beta, params.epsilon};
     };

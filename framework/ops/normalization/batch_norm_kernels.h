@@ -25,10 +25,10 @@ struct BatchNormProblem {
   bool of_sum = false;                       // of gradients: grad_output comes as two parts
 
   Shape channels() const { return {x[1]}; }
-  // Of the op in training: its first running value, and its first new one.
+  // The first running value among the inputs in training, and the first new one among the outputs.
   std::size_t running_input() const { return params.projection ? 6 : params.shortcut ? 4 : 3; }
   std::size_t running_output() const { return params.projection ? 5 : 3; }
-  // Of the gradient: the second part of grad_output.
+  // The second part of grad_output among the inputs of the gradient.
   std::size_t second_part() const { return params.projection ? 10 : 6; }
 };
 
