@@ -81,14 +81,14 @@ Plan plan_path_colours(const StepGraph& graph, const PlanOptions& options, std::
   return plan_conflicts(step.trace, conflicts, options, "path-colours");
 }
 
-Plan plan_soft_colours(const StepGraph& graph, Plan any_order, std::size_t paths) {
+Plan plan_soft_colours(const StepGraph& graph, Plan plan, const Lanes& lanes, std::size_t paths) {
   const SimulatedStep step = simulate_uses(graph);
   const StepEdges edges = step_edges(graph, step);
   const std::vector<std::uint32_t> colours = block_colours(step, path_colours(edges, paths));
-  const Conflicts conflicts = block_conflicts(step, HappensBefore(edges));
-  share_within_colours(step.trace, conflicts, colours, any_order);
-  any_order.planner = "soft-colours";
-  return any_order;
+  const Conflicts conflicts = block_conflicts(step, HappensBefore(edges, lanes));
+  share_within_colours(step.trace, conflicts, colours, plan);
+  plan.planner = "soft-colours";
+  return plan;
 }
 
 std::optional<double> shared_within_colours(const SimulatedStep& step, const Plan& plan,

@@ -52,10 +52,11 @@ Plan plan_any_order(const StepGraph& graph, const PlanOptions& options = {});
 Plan plan_path_colours(const StepGraph& graph, const PlanOptions& options = {},
                        std::size_t paths = kAllPaths);
 
-// Encourages sharing within a colour instead (the note allows both): moves blocks of `any_order`,
-// the step's plan of plan_any_order(), within its peak to where they share more bytes with blocks
-// of their colour. No op waits.
-Plan plan_soft_colours(const StepGraph& graph, Plan any_order, std::size_t paths = kAllPaths);
+// Encourages sharing within a colour instead (the note allows both): moves blocks of `plan`, the
+// step's plan for these lanes or, without lanes, for any order, within its peak to where they share
+// more bytes with blocks of their colour. No op waits that did not before.
+Plan plan_soft_colours(const StepGraph& graph, Plan plan, const Lanes& lanes = {},
+                       std::size_t paths = kAllPaths);
 
 // Returns the share of the bytes that blocks have in common which blocks of one colour have in
 // common; nothing if no blocks share bytes. O(blocks²).

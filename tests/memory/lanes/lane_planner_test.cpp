@@ -53,6 +53,9 @@ TEST(LanePlanner, PlansAreSafeWithTheEdgesAlone) {
     const Plan soft = plan_soft_colours(graph, any);
     expect_sound(graph, soft, a_lane_each(graph));
     EXPECT_LE(soft.peak, any.peak);
+    const Plan soft_given = plan_soft_colours(graph, given, lanes);
+    expect_sound(graph, soft_given, lanes);
+    EXPECT_LE(soft_given.peak, given.peak);
     if (given.peak > given.lower_bound) ++above_one_lane;
     if (HasFailure()) FAIL() << "seed " << seed;
   }

@@ -46,9 +46,9 @@ LanePlan timed(const LaneQuestion& question, std::string name, Plan plan) {
 }
 
 // On these lanes no op waits for bytes; on others some would.
-LanePlan for_lanes(const LaneQuestion& question, const LaneSchedule& schedule) {
-  LanePlan row = timed(question, fmt::format("{} lanes", question.lanes),
-                       plan_lanes(question.graph, schedule.lanes));
+LanePlan for_lanes(const LaneQuestion& question, const LaneSchedule& schedule, std::string name,
+                   Plan plan) {
+  LanePlan row = timed(question, std::move(name), std::move(plan));
   const std::vector<LaneEvent> events = lane_events(question.edges, schedule.lanes);
   const LaneVerdict verdict = check_lanes(question.graph, row.plan, schedule.lanes, events);
   if (!verdict.safe) throw std::logic_error("the plan for lanes is not safe: " + verdict.reason);
@@ -194,15 +194,19 @@ LaneAnswer lane_answer(const StepGraph& graph, std::span<const double> seconds, 
   answer.schedule = assign_lanes(question.edges, seconds, lanes);
   answer.events = lane_events(question.edges, answer.schedule.lanes).size();
   answer.at_once = most_at_once(question);
+  const Lanes& given = answer.schedule.lanes;
   answer.plans.push_back(timed(question, "one lane", plan(question.step.trace)));
-  if (lanes > 1) answer.plans.push_back(for_lanes(question, answer.schedule));
+  Plan of_lanes = lanes > 1 ? plan_lanes(graph, given) : answer.one_lane().plan;
+  if (lanes > 1) {
+    answer.plans.push_back(
+        for_lanes(question, answer.schedule, fmt::format("{} lanes", lanes), of_lanes));
+  }
   answer.coloured = question.colours.paths;
   answer.paths = path_colours(question.edges).paths;
   answer.plans.push_back(timed(question, "path colours", plan_path_colours(graph, {}, paths)));
-  Plan any_order = plan_any_order(graph);
-  answer.plans.push_back(
-      timed(question, "path colours, soft", plan_soft_colours(graph, any_order, paths)));
-  answer.plans.push_back(timed(question, "any order", std::move(any_order)));
+  answer.plans.push_back(for_lanes(question, answer.schedule, "path colours, soft",
+                                   plan_soft_colours(graph, std::move(of_lanes), given, paths)));
+  answer.plans.push_back(timed(question, "any order", plan_any_order(graph)));
   const auto least = static_cast<double>(answer.one_lane().plan.peak);
   for (LanePlan& row : answer.plans) {
     if (least > 0) row.above_one_lane = static_cast<double>(row.plan.peak) / least - 1;

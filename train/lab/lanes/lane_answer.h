@@ -15,8 +15,8 @@ namespace skyline {
 
 // A plan of a step, and what it costs in time to run the step's ops on lanes with it.
 struct LanePlan {
-  // "one lane", "2 lanes", "path colours", "path colours, soft" (shares within a colour where no
-  // byte is lost by it), "any order"
+  // "one lane", "2 lanes", "path colours", "path colours, soft" (on these lanes; shares within a
+  // colour where no byte is lost by it), "any order"
   std::string name;
   Plan plan;
   // That sharing bytes adds: the MXNet note's implicit edges. On the lanes that the plan is for;

@@ -105,7 +105,7 @@ TEST(ColoursNote, FourQuestionsHaveFourPlans) {
   EXPECT_EQ(values, (std::map<std::string, std::uint64_t>{{"one lane", 4},
                                                           {"2 lanes", 5},
                                                           {"path colours", 7},
-                                                          {"path colours, soft", 6},
+                                                          {"path colours, soft", 5},
                                                           {"any order", 6}}));
 }
 
