@@ -294,7 +294,7 @@ void solve(const StepGraph& graph, const OrderOptions& options, OrderModel& mode
   JointPlan& joint = *found.joint;
   Addresses addresses(model, joint.lower_bound, joint.plan.peak);
   addresses.start_from(found.order, joint.plan);
-  if (joint.lower_bound == joint.plan.peak) model.program().only_check_start();
+  if (joint.lower_bound == joint.plan.peak) model.program().search_plainly();
   const std::size_t nodes = kNodesTimesSquaredOps / (model.steps() * model.steps());
   const std::uint64_t bound = model.solve(deadline.seconds_left(), static_cast<int>(nodes));
   joint.lower_bound = std::max(joint.lower_bound, bound);

@@ -303,7 +303,7 @@ OrderAnswer order_program(const StepGraph& graph, const OrderOptions& options) {
   if (passed(deadline) || answer.peak == 0) return answer;
   const int peak = model.add_peak(answer.lower_bound, answer.peak);
   model.start_from(answer.order, peak, answer.peak);
-  if (answer.proved_optimal) model.program().only_check_start();
+  if (answer.proved_optimal) model.program().search_plainly();
   const std::uint64_t bound = model.solve(deadline.seconds_left(), kNodesWithoutTimeLimit);
   if (const std::vector<OpId> found = model.order(); !found.empty()) {
     answer = best_answer(problem, std::vector{std::move(answer.order), found}, kOrderName);

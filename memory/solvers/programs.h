@@ -78,14 +78,15 @@ class IntegerProgram : public LinearModel {
   int add_whole_column(double lower, double upper, double cost = 0);
   const std::vector<int>& whole() const { return whole_; }  // columns
 
-  // Stops after `seconds`, or if they are unset after `nodes`. CBC looks at the clock between two
-  // linear programs, each of which may take seconds where there are ten thousand columns.
+  // Stops after `seconds`, for which it searches plainly, or if they are unset after `nodes`. CBC
+  // looks at the clock between two linear programs, each of which may take seconds where there are
+  // ten thousand columns.
   void limit(const std::optional<double>& seconds, int nodes);
   void stop_at_first_solution();
   // CBC begins with a solution that has this value in a whole column; give all of them, or none.
   void start_column(int column, double value);
-  // CBC need not look for a better solution than the start: none can be.
-  void only_check_start();
+  // Leaves out preprocessing, cuts and heuristics, which are waste where the start is the best.
+  void search_plainly();
 
   // Call once, after all else.
   void solve();
@@ -100,7 +101,6 @@ class IntegerProgram : public LinearModel {
 
  private:
   void load();
-  void skip_preprocessing();
   std::string status() const;
 
   struct DeleteModel {
