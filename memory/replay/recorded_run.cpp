@@ -65,14 +65,16 @@ std::uint64_t peak_reserved_bytes(const ReplayedAllocator& replayed) {
 
 ReplayedAllocator::ReplayedAllocator(const ReplayChoice& choice)
     : device_(choice.capacity_bytes, choice.commit_bytes) {
-  if (choice.allocator != kPlannedAllocator) {
+  const bool names_planner = std::ranges::find(choice.planner_table, choice.allocator,
+                                               &PlannerEntry::name) != choice.planner_table.end();
+  if (choice.allocator != kPlannedAllocator && !names_planner) {
     allocator_ = make_allocator(choice.allocator, device_, choice.allocator_options);
     return;
   }
-  auto session =
-      std::make_unique<Session>(device_, SessionOptions{.planner = choice.planner,
-                                                        .planner_table = choice.planner_table,
-                                                        .step_planner = choice.step_planner});
+  auto session = std::make_unique<Session>(
+      device_, SessionOptions{.planner = names_planner ? choice.allocator : choice.planner,
+                              .planner_table = choice.planner_table,
+                              .step_planner = choice.step_planner});
   session_ = session.get();
   allocator_ = std::move(session);
 }

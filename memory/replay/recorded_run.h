@@ -23,7 +23,8 @@ class Session;
 
 // The allocator that a recording is replayed through, and its device.
 struct ReplayChoice {
-  std::string allocator;  // a name of the table, no alias; or `planned`
+  // A name of the table, no alias; `planned`; or a planner, which stands for `planned` by it.
+  std::string allocator;
   AllocatorOptions allocator_options = {};
   std::string planner{kDefaultPlanner};              // of `planned`
   PlannerTable planner_table = planners();           // where that name is looked up

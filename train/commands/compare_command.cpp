@@ -100,7 +100,9 @@ CommandRun declare_compare(OptionList& list) {
   list.add("RUN2", path(arguments->second, "FOLDER"), "Folder of the other run");
   add_training_options(list, arguments->options);
   std::vector<std::string> names = training_allocator_names();
-  for (const std::string& name : planned_names()) names.push_back(name);
+  for (const auto& more : {planned_names(), region_planner_names()}) {
+    names.insert(names.end(), more.begin(), more.end());
+  }
   list.add("--allocators", choices(arguments->allocators, names, "allocator", allocator_of),
            "Train under each of these; NAME@SIZE gives that one a device of this capacity");
   list.add("--steps", integer(arguments->steps, 1, 1'000'000), "Steps under each allocator");

@@ -235,8 +235,7 @@ CommandRun declare_dry_run(OptionList& list) {
   list.add("--capacity,--device-memory", some_bytes(arguments->device_memory_bytes, "hold nothing"),
            "Say whether the step fits this device memory, and the largest batch that does "
            "(default: say whether it fits this machine)");
-  list.add("--allocators",
-           choices(arguments->allocators, allocator_names_and_aliases(), "allocator"),
+  list.add("--allocators", choices(arguments->allocators, replayed_names(), "allocator"),
            "Allocators to compare");
   add_allocator_options(list, arguments->allocator_options);
   list.find("--no-bfc-growth")

@@ -220,7 +220,7 @@ CommandRun declare_replay(OptionList& list) {
            "Recordings: event traces (CSV event,id,bytes), RMM's logs, PyTorch memory snapshots or "
            "MiniMalloc traces; - reads standard input",
            kRequired);
-  std::vector<std::string> names = allocator_names_and_aliases();
+  std::vector<std::string> names = replayed_names();
   list.add("--allocator", choice(arguments->allocator, names, "allocator"),
            "Replay on this allocator");
   names.insert(names.begin(), kAll);

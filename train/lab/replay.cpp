@@ -19,6 +19,7 @@
 #include "memory/session/session.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/usage_error.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {
@@ -129,12 +130,14 @@ class AllocatorReplay {
   EventReplay replay_;
 };
 
+Plan plan_by(const std::string& planner, const Trace& trace, const ReplayOptions& options) {
+  return plan(trace, planner, {.time_limit_seconds = options.time_limit_seconds}, all_planners());
+}
+
 // A plan of the whole trace, or why there is none.
 ReplayPlan plan_of(const Trace& trace, const ReplayOptions& options) {
   try {
-    return {.plan = plan(trace, options.planner, {.time_limit_seconds = options.time_limit_seconds},
-                         all_planners()),
-            .left_out = {}};
+    return {.plan = plan_by(options.planner, trace, options), .left_out = {}};
   } catch (const TraceError& error) {  // the plan would end above 2^63 − 1
     return {.plan = {}, .left_out = error.what()};
   } catch (const std::invalid_argument& error) {  // too large for that planner
@@ -164,7 +167,7 @@ std::optional<std::size_t> served_by_plan(const Trace& trace, const Plan& plan,
   return use.fits ? std::optional(use.peak_reserved_bytes) : std::nullopt;
 }
 
-// Plans the whole trace. If `planned` saw a single step, that plan serves it once more.
+// Plans the whole trace. If `planned` saw a single step, its plan serves it once more.
 void add_plan(TraceBuilder& collected, const LiveEvents& events, const EventDemand& demand,
               const ReplayOptions& options, ReplayResult& result) {
   result.plan.left_out = left_out(collected, demand, options);
@@ -174,8 +177,11 @@ void add_plan(TraceBuilder& collected, const LiveEvents& events, const EventDema
   result.plan = plan_of(trace, options);
   if (!result.plan.plan || trace.size() == 0) return;
   for (ReplayRow& row : result.rows) {
-    if (row.figures.allocator != kPlannedAllocator || result.steps > 1) continue;
-    row.peak_reserved_bytes_since_switch = served_by_plan(trace, *result.plan.plan, options);
+    const std::string& name = row.figures.allocator;
+    if (!is_planned(name) || result.steps > 1) continue;
+    const Plan& plan = *result.plan.plan;
+    row.peak_reserved_bytes_since_switch = served_by_plan(
+        trace, name == kPlannedAllocator ? plan : plan_by(name, trace, options), options);
   }
 }
 

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kSlotsWithoutWarning = 1 << 20;
 
 // Options for replaying a recorded event trace.
 struct ReplayOptions {
-  std::vector<std::string> allocators = {};  // full names, no aliases; `planned` is a session
+  std::vector<std::string> allocators = {};  // full names, no aliases; see is_planned()
   AllocatorOptions allocator_options = {};
   std::optional<std::uint64_t> capacity_bytes = {};  // of each allocator's own device
   std::string planner{kDefaultPlanner};              // for the plan and for `planned`

@@ -7,9 +7,9 @@
 
 #include "memory/errors.h"
 #include "memory/formats/csv/csv_reader.h"
-#include "memory/session/session.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
+#include "train/options/memory_options.h"
 
 namespace skyline {
 namespace {
@@ -225,14 +225,15 @@ std::string over(std::uint64_t bytes, const std::optional<std::uint64_t>& bound)
 }
 
 // What `planned` holds while its plan serves. The other figures count the whole replay.
-void add_steady_row(Table& table, std::size_t bytes, const std::optional<std::uint64_t>& bound) {
-  table.add_row({std::string(kPlannedAllocator), format_bytes(bytes), over(bytes, bound), "", "",
+void add_steady_row(Table& table, const ReplayRow& row) {
+  const std::size_t bytes = *row.peak_reserved_bytes_since_switch;
+  table.add_row({row.figures.allocator, format_bytes(bytes), over(bytes, row.lower_bound), "", "",
                  "", "", "", "", ""});
 }
 
 std::string row_name(const ReplayRow& row) {
   const std::string& name = row.figures.allocator;
-  return name == kPlannedAllocator ? name + ", with warm-up" : name;
+  return is_planned(name) ? name + ", with warm-up" : name;
 }
 
 void add_row(Table& table, const ReplayRow& row) {
@@ -251,13 +252,12 @@ void add_row(Table& table, const ReplayRow& row) {
 
 std::string table_of(const ReplayResult& result) {
   const bool plans = std::ranges::any_of(
-      result.rows, [](const ReplayRow& row) { return row.figures.allocator == kPlannedAllocator; });
+      result.rows, [](const ReplayRow& row) { return is_planned(row.figures.allocator); });
   Table table(
       "<allocator | reserved | over bound | allocated | takes | returns | flushes | refused | "
       "fragmented | slack");
   for (const ReplayRow& row : result.rows) {
-    const auto& steady = row.peak_reserved_bytes_since_switch;
-    if (steady) add_steady_row(table, *steady, row.lower_bound);
+    if (row.peak_reserved_bytes_since_switch) add_steady_row(table, row);
     add_row(table, row);
   }
   if (const auto& plan = result.plan.plan) {

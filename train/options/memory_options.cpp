@@ -29,6 +29,21 @@ std::vector<std::string> allocator_names_and_aliases() {
   return names;
 }
 
+const std::vector<std::string>& region_planner_names() {
+  static const std::vector<std::string> names = {"box", "box-fixed", "colouring"};
+  return names;
+}
+
+std::vector<std::string> replayed_names() {
+  std::vector<std::string> names = allocator_names_and_aliases();
+  names.insert(names.end(), region_planner_names().begin(), region_planner_names().end());
+  return names;
+}
+
+bool is_planned(const std::string& name) {
+  return name == kPlannedAllocator || std::ranges::count(region_planner_names(), name) > 0;
+}
+
 std::vector<std::string> training_allocator_names() {
   std::vector<std::string> names = allocator_names_and_aliases();
   for (const AllocatorEntry& entry : cuda_allocator_table()) names.emplace_back(entry.name);
@@ -89,6 +104,11 @@ MemoryOptions with_policy(MemoryOptions memory, const std::string& name) {
   const ComparedAllocator compared = compared_allocator(name);
   if (compared.capacity_bytes) memory.capacity_bytes = compared.capacity_bytes;
   memory.allocator = compared.allocator;
+  if (is_planned(memory.allocator)) {
+    if (memory.allocator != kPlannedAllocator) memory.planner = memory.allocator;
+    memory.allocator = kPlannedAllocator;
+    return memory;
+  }
   const std::string prefix = std::string(kPlannedAllocator) + "-";
   if (!memory.allocator.starts_with(prefix)) return memory;
   memory.policy = policy_of(memory.allocator.substr(prefix.size()));

@@ -50,6 +50,12 @@ void add_memory_options(OptionList& list, MemoryOptions& options);
 std::vector<std::string> allocator_names();
 // The same with aliases.
 std::vector<std::string> allocator_names_and_aliases();
+// The MXNet note's planners, whose names also stand for `planned` by them.
+const std::vector<std::string>& region_planner_names();
+// Everything that a recording is replayed through: all of these.
+std::vector<std::string> replayed_names();
+// True for `planned` and for the planners that stand for it.
+bool is_planned(const std::string& name);
 // The same, plus the allocators that only a CUDA device has.
 std::vector<std::string> training_allocator_names();
 // Throws UsageError if `device` has no such allocator.
@@ -77,7 +83,7 @@ struct ComparedAllocator {
 // Throws UsageError for an invalid size; does not check the allocator's name.
 ComparedAllocator compared_allocator(const std::string& name);
 
-// Returns `memory` with the allocator, policy and capacity that `name` gives.
+// Returns `memory` with the allocator, policy, planner and capacity that `name` gives.
 MemoryOptions with_policy(MemoryOptions memory, const std::string& name);
 
 }  // namespace skyline

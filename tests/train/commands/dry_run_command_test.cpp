@@ -65,6 +65,14 @@ TEST(DryRunCommandTest, JsonHasItsKeys) {
   EXPECT_EQ(resident, json["resident_bytes"]);
 }
 
+TEST(DryRunCommandTest, TakesTheNotesPlannersAsAllocators) {
+  const std::vector<std::string> of_box = {"--allocators", "box,planned", "--json"};
+  const nlohmann::json rows = dry_run_of(of_box).json()["allocators"];
+  const nlohmann::json by_box = dry_run_of({"--planner", "box", "--json"}).json()["allocators"];
+  EXPECT_EQ(rows["box"]["peak_reserved"], by_box["planned"]["peak_reserved"]);
+  EXPECT_GT(rows["box"]["peak_reserved"], rows["planned"]["peak_reserved"]);
+}
+
 TEST(DryRunCommandTest, WithoutADeviceNothingIsSaidOfOne) {
   const nlohmann::json json = dry_run_of({"--batch-size", "4", "--json"}).json();
   EXPECT_FALSE(json.contains("device_memory"));

@@ -218,6 +218,21 @@ TEST_F(ReplayCommand, ShowsPlannedWhileItsPlanServesApartFromItsWarmUp) {
   EXPECT_THAT(outcome.output, testing::ContainsRegex("\nplanned, with warm-up +256 MiB"));
 }
 
+// The second block keeps the first one's region, so the box needs another one for the third.
+TEST_F(ReplayCommand, TakesTheNotesPlannersAsAllocators) {
+  const auto json = figures("id,lower,upper,size\n0,0,1,8192\n1,1,3,4096\n2,2,3,8192\n",
+                            {"--allocators", "box,box-fixed,colouring,planned"});
+  const auto served = [&](const char* name) {
+    return json["allocators"][name]["peak_reserved_since_switch"].get<int>();
+  };
+  EXPECT_EQ(served("box"), 16384);
+  EXPECT_EQ(served("box-fixed"), 16384);
+  EXPECT_EQ(served("colouring"), 12288);
+  EXPECT_EQ(served("planned"), 12288);
+  const Outcome outcome = replay(golden_t1(), {"--allocator", "box"});
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("\nbox, with warm-up +256 MiB"));
+}
+
 TEST_F(ReplayCommand, ShowsNoSteadyStateWithoutAPlanThatServes) {
   const auto steady = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--allocator", "planned"});

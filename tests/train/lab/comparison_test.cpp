@@ -57,6 +57,16 @@ TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
 INSTANTIATE_TEST_SUITE_P(Networks, ComparisonTest, ::testing::Values("mlp", "lenet", "resnet20"),
                          [](const auto& tested) { return tested.param; });
 
+TEST(ComparisonTest, TakesTheNotesPlannersAsAllocators) {
+  const Comparison comparison = compared(small_options("lenet"), {"box", "planned"}, 4);
+  EXPECT_TRUE(comparison.bit_equal());
+  const MemorySummary &box = comparison.runs[0].memory, &planned = comparison.runs[1].memory;
+  EXPECT_EQ(box.allocator, "box");
+  EXPECT_EQ(box.planner, "box");
+  EXPECT_NE(planned.planner, "box");
+  EXPECT_GT(box.steady_peak_bytes(), planned.steady_peak_bytes());
+}
+
 TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
   TrainOptions options;
   options.model = "seq2seq";
