@@ -94,6 +94,24 @@ std::string session_text(const SessionStatistics& session, const StepsChart& ste
                             fmt::join(sums_of(replans), " "));
 }
 
+// Says why a run takes more than the pool, if it does.
+std::string cause_text(const RunSummary& summary) {
+  const MemorySummary& memory = summary.memory;
+  const std::uint64_t taken = memory.steady_peak_bytes(), pool = pool_bytes(summary);
+  if (!memory.session || taken <= pool) return {};
+  const std::uint64_t outside = memory.session->deviations + memory.session->interrupted_requests;
+  const std::uint64_t planned = memory.resident_bytes + summary.plan.peak;
+  if (outside > 0 && taken > planned) {
+    return fmt::format("the cause: {} requests outside of the plan take {} beside its blocks\n",
+                       format_count(static_cast<std::int64_t>(outside)),
+                       format_bytes(taken - planned));
+  }
+  if (memory.resident_bytes + summary.plan.lower_bound <= pool) {
+    return fmt::format("the cause: {} plans above the lower bound\n", summary.plan.planner);
+  }
+  return "the cause: the plan holds each request at its largest of all steps\n";
+}
+
 template <typename T>
 std::string render(const T& write) {
   std::ostringstream out;
@@ -123,9 +141,10 @@ std::string summary_text(const RunSummary& summary, int width) {
       format_bytes(summary.plan.lower_bound), summary.plan.planner, format_bytes(summary.plan.peak),
       percent(summary.plan.gap()), summary.plan.proved_optimal ? ", proved optimal" : "");
   if (memory.blocks) {
-    text += fmt::format("against the pool, the plan {};\n{} device allocations after the switch\n",
-                        saving_sentence(pool_bytes(summary), memory.steady_peak_bytes()),
-                        memory.device_allocations_after_switch);
+    text +=
+        fmt::format("against the pool, the plan {};\n{}{} device allocations after the switch\n",
+                    saving_sentence(pool_bytes(summary), memory.steady_peak_bytes()),
+                    cause_text(summary), memory.device_allocations_after_switch);
   }
   if (memory.session) text += session_text(*memory.session, summary.steps);
   const int columns = std::clamp(width - kMapMargin, kMapRows, kMapColumns);

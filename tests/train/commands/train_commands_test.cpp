@@ -59,6 +59,10 @@ TEST_F(TrainCommandsTest, AnInterruptedStepKeepsItsPlanAndShowsTheRestApart) {
   const Outcome answer = train({"--out", run_, "--inference-loss-every", "2"});
   EXPECT_EQ(answer.exit_code, 0) << answer.messages;
   EXPECT_NE(answer.output.find(" requests outside of the plan by interruption"), std::string::npos);
+  const std::size_t more = answer.output.find("against the pool, the plan takes ");
+  const std::size_t cause = answer.output.find("the cause: ");
+  EXPECT_EQ(more == std::string::npos, cause == std::string::npos) << answer.output;
+  EXPECT_NE(cause, std::string::npos) << answer.output;
   EXPECT_NE(answer.messages.find(" in inference mode"), std::string::npos);
   std::istringstream log(read_file(fs::path(run_) / "log.jsonl"));
   std::vector<bool> measured;
