@@ -122,6 +122,7 @@ class Workshop {
                  .requests = facts_.trace.size(),
                  .ops = facts_.step.graph.ops.size(),
                  .rows = {},
+                 .left_out = {},
                  .live = live_curve(facts_.trace),
                  .step_bound = lower_bound_bytes(facts_.trace, kAlignmentBytes)};
     add_pools();
@@ -209,7 +210,14 @@ class Workshop {
   void add_plans() {
     add_plan("PGMO", "best-fit", facts_.trace, plan(facts_.trace, "best-fit"),
              "blocks have offsets of any kind: two may lie where one was");
-    const Plan solved = planned(facts_.trace, "mip");
+    try {
+      add_program(planned(facts_.trace, "mip"));
+    } catch (const std::invalid_argument& error) {  // too many blocks or pairs
+      together_.left_out = error.what();
+    }
+  }
+
+  void add_program(const Plan& solved) {
     TogetherRow& row =
         add_plan("PGMO", "mip", facts_.trace, solved, "a solver looks for better offsets");
     if (!solved.solver) return;

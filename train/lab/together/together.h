@@ -39,10 +39,11 @@ struct Together {
   TogetherOptions options;
   std::size_t requests = 0, ops = 0;
   std::vector<TogetherRow> rows;
-  std::vector<std::uint64_t> live;  // bytes alive, at the places of the curves
-  std::uint64_t step_bound = 0;     // no plan of the recorded step needs less
-  std::uint64_t bound = 0;          // no plan of any order needs less without recomputing
-  double seconds = 0;               // of the command
+  std::optional<std::string> left_out;  // why PGMO's program is no row: the step is too large
+  std::vector<std::uint64_t> live;      // bytes alive, at the places of the curves
+  std::uint64_t step_bound = 0;         // no plan of the recorded step needs less
+  std::uint64_t bound = 0;              // no plan of any order needs less without recomputing
+  double seconds = 0;                   // of the command
 
   // Throws std::out_of_range for an unknown name.
   const TogetherRow& row(std::string_view name) const;

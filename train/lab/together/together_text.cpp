@@ -36,7 +36,7 @@ std::string together_text(const Together& together) {
   for (const TogetherRow& row : together.rows) {
     text += fmt::format("{} ({}): {}\n", row.name, row.work, row.adds);
   }
-  return text;
+  return together.left_out ? text + fmt::format("left out: {}\n", *together.left_out) : text;
 }
 
 Rows<TogetherRow> rows(const TogetherRow*) {
@@ -65,6 +65,7 @@ Rows<Together> rows(const Together*) {
       {"bound", kBytes, "no plan of any order needs less, if nothing is recomputed",
        &Together::bound},
       {"rows", "the step under each work", &Together::rows},
+      {"left_out", "why PGMO's program is no row; null: it is", &Together::left_out},
       {"seconds", kSeconds, "of the command", &Together::seconds}};
 }
 

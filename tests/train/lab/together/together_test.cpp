@@ -65,6 +65,15 @@ TEST(Together, NoRowThatKeepsAllValuesIsBelowTheBound) {
   EXPECT_LE(std::ranges::max(all.live), all.step_bound);
 }
 
+TEST(Together, SaysWhyAStepIsTooLargeForTheProgram) {
+  const Together all = reproduce_together(
+      {.program = {.model = "resnet50", .shape = find_model("resnet50").shape, .batch_size = 1}});
+  EXPECT_THROW(all.row("mip"), std::out_of_range);
+  EXPECT_THAT(all.left_out.value_or(""), HasSubstr("[mip] too large for this planner"));
+  EXPECT_THAT(together_text(all), HasSubstr("left out: [mip] too large"));
+  EXPECT_EQ(together().left_out, std::nullopt);
+}
+
 TEST(Together, IsTextJsonAndAPage) {
   const TemporaryFolder folder;
   const Outcome outcome =
