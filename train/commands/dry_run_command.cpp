@@ -18,6 +18,7 @@
 #include "train/lab/dry_run/dry_run_answer.h"
 #include "train/lab/lanes/lane_answer.h"
 #include "train/lab/ranks/rank_answer.h"
+#include "train/lab/together/together.h"
 #include "train/options/memory_options.h"
 #include "train/options/train_options.h"
 
@@ -28,6 +29,9 @@ constexpr std::int64_t kMostLanes = 1'000'000;  // more than any step has ops
 constexpr const char* kOfTraining =
     "--memory, --budgets and --slowdown are for training steps: leave out --infer";
 
+constexpr const char* kKeepsAll =
+    "--works shows a training step of the CPU that keeps all values: leave out --infer, --memory, "
+    "--budgets, --slowdown and --device cuda";
 constexpr const char* kOfOurOps =
     "--memory, --budgets and --slowdown save bytes of our own ops: leave out --as-chainer";
 
@@ -46,7 +50,7 @@ struct DryRunArguments {
   std::string device = "cpu";
   DeviceOptions device_options;
   std::filesystem::path trace, graph, lanes_page, ranks_page;
-  bool budgets = false;
+  bool budgets = false, works = false;
   double slowdown = 0;  // per cent
   std::int64_t lanes = 0, ranks = 0;
   std::optional<std::int64_t> path_colours;  // unset: all
@@ -55,17 +59,20 @@ struct DryRunArguments {
   bool has_budget() const { return step.memory_bytes || budgets || slowdown > 0; }
 };
 
-// The answer for the step and, if asked for, those for its lanes and ranks.
+// The answer for the step and, if asked for, those for its lanes and ranks and under all works.
 struct DryRunAnswer {
   DryRunResult step;
   std::optional<LaneAnswer> lanes;
   std::optional<RankAnswer> ranks;
+  std::optional<Together> works;
 };
 
 Rows<DryRunAnswer> rows(const DryRunAnswer*) {
   return {{"", "the step", &DryRunAnswer::step},
           {"lanes", "with --lanes: ops that run side by side", &DryRunAnswer::lanes},
-          {"scaling", "with --ranks: processes that train together", &DryRunAnswer::ranks}};
+          {"scaling", "with --ranks: processes that train together", &DryRunAnswer::ranks},
+          {"works", "with --works: the step under PGMO, the MXNet note, OLLA and others",
+           &DryRunAnswer::works}};
 }
 
 // On the CPU, every convolution requests --workspace bytes; on a CUDA device it is a limit.
@@ -125,7 +132,8 @@ DryRunRequest question_of(const DryRunArguments& arguments, const LiveParts& liv
 }
 
 DryRunAnswer answer_to(const DryRunArguments& arguments, const LiveParts& live) {
-  DryRunAnswer found{.step = answer(question_of(arguments, live)), .lanes = {}, .ranks = {}};
+  DryRunAnswer found{
+      .step = answer(question_of(arguments, live)), .lanes = {}, .ranks = {}, .works = {}};
   const DryRunRequest& question = found.step.question;
   const StepSeconds& seconds = question.seconds;
   if (arguments.lanes > 0) {
@@ -138,6 +146,7 @@ DryRunAnswer answer_to(const DryRunArguments& arguments, const LiveParts& live) 
     found.ranks = rank_answer(question.program, seconds, static_cast<std::size_t>(arguments.ranks),
                               arguments.link.link());
   }
+  if (arguments.works) found.works = reproduce_together({.program = question.program});
   return found;
 }
 
@@ -183,6 +192,7 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   check_given_for(list, arguments.allocators);
   list.check_rules();
   check_rank_options(list, arguments.ranks > 0);
+  if (arguments.works && arguments.device != "cpu") throw UsageError(kKeepsAll);
   for (const auto& file :
        {arguments.trace, arguments.graph, arguments.lanes_page, arguments.ranks_page}) {
     require_folder_of(file);
@@ -195,7 +205,8 @@ CommandResult run(const OptionList& list, DryRunArguments arguments) {
   write_files(arguments, answered);
   return told(answered, dry_run_text(answered.step) +
                             (answered.lanes ? "\n" + answered.lanes->text() : "") +
-                            (answered.ranks ? "\n" + answered.ranks->text() : ""));
+                            (answered.ranks ? "\n" + answered.ranks->text() : "") +
+                            (answered.works ? "\n" + together_text(*answered.works) : ""));
 }
 
 }  // namespace
@@ -247,6 +258,13 @@ CommandRun declare_dry_run(OptionList& list) {
            "Threads (0: automatic, 1 for small models, else all cores)");
   list.add("--hold", text(arguments->hold, "LAYER"),
            "Show what the step takes if the user holds this layer's output to its end");
+  list.add("--works", flag(arguments->works),
+           "Also show the step under PGMO, the MXNet note, OLLA, pools and our plans, as "
+           "'skyline reproduce together' does")
+      .excludes("--infer", kKeepsAll)
+      .excludes("--memory", kKeepsAll)
+      .excludes("--budgets", kKeepsAll)
+      .excludes("--slowdown", kKeepsAll);
   list.add("--lanes", integer(arguments->lanes, 1, kMostLanes),
            "Show what running the step's ops on this many lanes (workers) costs in bytes and gains "
            "in seconds");

@@ -86,6 +86,14 @@ TEST(Together, IsTextJsonAndAPage) {
   EXPECT_THAT(read_file(folder / "all/together.txt"), HasSubstr("OLLA"));
   expect_in_browser(read_file(folder / "all/together.html"),
                     {"MXNet: box", "PGMO: best-fit", "No plan of the recorded step needs less"});
+  const Outcome of_dry_run =
+      skyline_program({"dry-run", "--model", "mlp", "--batch-size", "8", "--works", "--json"});
+  for (std::size_t row = 0; row < json["rows"].size(); ++row) {
+    EXPECT_EQ(of_dry_run.json()["works"]["rows"][row]["bytes"], json["rows"][row]["bytes"]);
+  }
+  const Outcome inference = skyline_program({"dry-run", "--works", "--infer"});
+  EXPECT_EQ(inference.exit_code, 2);
+  EXPECT_THAT(inference.messages, HasSubstr("--works shows a training step"));
   const Outcome other = skyline_program({"reproduce", "mxnet", "--model", "mlp"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.messages, HasSubstr("--model is for together"));
