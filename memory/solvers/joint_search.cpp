@@ -1,6 +1,7 @@
 #include "memory/solvers/joint_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -33,6 +34,7 @@ JointSearch::Verdict JointSearch::at_most(std::uint64_t bytes) {
   for (const OrderProblem::Value& value : problem_.values) add_sums(value.bytes);
   for (const OrderProblem::Op& op : problem_.ops) add_sums(op.workspace_bytes);
   entered_.clear();
+  can_end_.clear();
   if (extend()) return Verdict::kFound;
   return open_ ? Verdict::kOpen : Verdict::kNone;
 }
@@ -47,22 +49,50 @@ void JointSearch::add_sums(std::uint64_t bytes) {
 
 bool JointSearch::extend() {
   if (order_.size() == problem_.ops.size()) return true;
-  if (!enter()) return false;
+  if (!can_end() || !enter()) return false;
+  return std::ranges::any_of(next_ops(), [this](OpId op) { return !open_ && run(op); });
+}
+
+// Returns the ops that may run next within the bytes, those first after which the fewest are alive.
+std::vector<OpId> JointSearch::next_ops() const {
   std::vector<std::pair<std::int64_t, OpId>> next;
   for (OpId op = 0; op < problem_.ops.size(); ++op) {
     if (!ready(op) || walk_.bytes_during(op) > most_bytes_) continue;
     next.emplace_back(walk_.growth(op), op);
   }
   std::ranges::sort(next);
-  return std::ranges::any_of(next,
-                             [this](const auto& growth) { return !open_ && run(growth.second); });
+  std::vector<OpId> ops;
+  for (const auto& [growth, op] : next) ops.push_back(op);
+  return ops;
+}
+
+// False if the ops that are left have no order within the bytes, wherever blocks lie. The bytes
+// alive depend on the ops that ran only.
+bool JointSearch::can_end() {
+  if (std::popcount(ran_) == static_cast<int>(problem_.ops.size())) return true;
+  if (is_over(can_end_.size())) return true;
+  if (const auto known = can_end_.find(ran_); known != can_end_.end()) return known->second;
+  const std::uint64_t ran = ran_;
+  bool can = false;
+  for (const OpId op : next_ops()) {
+    walk_.run(op);
+    ran_ |= std::uint64_t{1} << op;
+    can = can_end();
+    ran_ = ran;
+    walk_.undo(op);
+    if (can) break;
+  }
+  return can_end_[ran] = can;
 }
 
 // False if the state was entered before, or the search has to end.
 bool JointSearch::enter() {
-  open_ = open_ || entered_.size() >= most_states_ ||
-          (entered_.size() % kStatesBetweenClocks == 0 && passed(deadline_));
+  open_ = open_ || is_over(entered_.size());
   return !open_ && entered_.insert(state()).second;
+}
+
+bool JointSearch::is_over(std::size_t states) const {
+  return states >= most_states_ || (states % kStatesBetweenClocks == 0 && passed(deadline_));
 }
 
 std::string JointSearch::state() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -14,10 +15,10 @@ namespace skyline {
 
 // Decides whether some order of at most 64 ops has a plan of at most `bytes`: runs op after op and
 // gives each block an address when it is requested. What can follow depends on the ops that ran and
-// on the addresses of the blocks alive only, so each such state is entered once. Every plan can be
-// pushed down until each block lies on the ground or on another one: addresses are therefore sums
-// of sizes. The first block of an empty memory lies in its lower half, for a plan upside down is a
-// plan, too.
+// on the addresses of the blocks alive only, so each such state is entered once, and none after
+// which no order keeps within the bytes, wherever blocks lie. Every plan can be pushed down until
+// each block lies on the ground or on another one: addresses are therefore sums of sizes. The first
+// block of an empty memory lies in its lower half, for a plan upside down is a plan, too.
 class JointSearch {
  public:
   enum class Verdict { kFound, kNone, kOpen };
@@ -40,7 +41,10 @@ class JointSearch {
   };
 
   bool extend();
+  std::vector<OpId> next_ops() const;
+  bool can_end();
   bool enter();
+  bool is_over(std::size_t states) const;
   std::string state() const;
   bool ready(OpId op) const;
   bool run(OpId op);
@@ -62,6 +66,7 @@ class JointSearch {
   std::vector<double> addresses_;
   std::vector<Alive> alive_;  // by offset
   std::unordered_set<std::string> entered_;
+  std::unordered_map<std::uint64_t, bool> can_end_;  // by the ops that ran
   bool open_ = false;
 };
 

@@ -266,7 +266,8 @@ TEST(JointProgram, ReachesTwentyOps) {
 }
 
 // Packing these is hard: the best order's plan is above the order. CBC alone left 2451 open after a
-// minute, and took 37 s for 2031.
+// minute, and took 37 s for 2031. 2567 has more states than are kept, unless no search begins where
+// the ops that are left have no order.
 TEST(JointProgram, ClosesGraphsThatAreHardToPlace) {
   for (const std::uint64_t seed : {2267, 2791, 3798, 5842}) {
     const StepGraph graph = full_chain(seed, 8);
@@ -274,7 +275,8 @@ TEST(JointProgram, ClosesGraphsThatAreHardToPlace) {
     EXPECT_EQ(joint_plan(found).plan.peak, ExhaustivePlacement(graph).least_peak());
     EXPECT_EQ(joint_plan(found).lower_bound, joint_plan(found).plan.peak) << "seed " << seed;
   }
-  for (const auto& [seed, least] : {std::pair(2031, 17), {2097, 18}, {2451, 18}, {2556, 18}}) {
+  for (const auto& [seed, least] :
+       {std::pair(2031, 17), {2097, 18}, {2451, 18}, {2556, 18}, {2567, 18}}) {
     const OrderAnswer found = solve(full_chain(static_cast<std::uint64_t>(seed), 20), "olla-joint");
     EXPECT_EQ(joint_plan(found).plan.peak, static_cast<std::uint64_t>(least)) << "seed " << seed;
     EXPECT_EQ(joint_plan(found).lower_bound, joint_plan(found).plan.peak) << "seed " << seed;
