@@ -14,7 +14,8 @@ default layout (N C H W), eagerly channels-last, and channels-last through torch
 first steps compile and are not timed; seq2seq runs eagerly only, gpt-small without channels-last. On the CPU, each of these runs
 with glibc's allocator and with tcmalloc (Debian's libtcmalloc-minimal4, preloaded), as tuning
 guides advise: six settings. A user would pick the fastest, so the last line of a network names it,
-and what tcmalloc alone saves. Seconds are medians of N steps after two warm-up steps. The ratio is
+and what tcmalloc alone saves. Seconds are medians of the steps of N turns after two to warm up; a turn
+is a step, or as many as a quarter of a second takes, of which the first does not count. The ratio is
 PyTorch's seconds to ours: above 1, ours is faster. Page faults and the system's seconds are means
 of its timed steps, as the kernel counts them. A network's last line also says which part of this
 machine's peak, of a large product in the same run, our steps reach, and with which instructions.
@@ -55,6 +56,7 @@ from torch_logits import inputs, largest_difference, randomize_statistics, skyli
 
 WARM_UP_TURNS = 2
 STEPS_OF_A_TURN = {"cpu": 1, "cuda": 10}
+SECONDS_OF_A_TURN = 0.25  # on the CPU
 LAYOUTS = {"eager": torch.contiguous_format, "channels-last": torch.channels_last,
            "torch.compile": torch.channels_last}
 VARIANTS = list(LAYOUTS)
@@ -224,8 +226,9 @@ class Side:
     """A process that trains. It answers each line, a number of steps, with the mean seconds of a
     step and, on a CUDA device, its reserved bytes. Raises Ended, NoMemory."""
 
-    def __init__(self, command, turn, environment=None):
-        self.turn, self.bytes = turn, []
+    def __init__(self, command, device, environment=None):
+        self.turn, self.bytes, self.steps = STEPS_OF_A_TURN[device], [], 0
+        self.least_seconds = SECONDS_OF_A_TURN if device == "cpu" else 0
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env={**os.environ, **(environment or {})})
 
@@ -243,19 +246,28 @@ class Side:
         return line.split()
 
     def run(self):
+        """Returns the seconds of each step of a turn. The first step finds what others left in the
+        caches, so it does not count beside others."""
+        seconds = [self.step()]
+        while sum(seconds) < self.least_seconds:
+            seconds.append(self.step())
+        return seconds[1:] or seconds
+
+    def step(self):
         try:
             self.process.stdin.write(f"{self.turn}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             raise Ended from None
         seconds, *self.bytes = self.answer()
+        self.steps += self.turn
         return float(seconds)
 
     def kernel(self):
-        """Page faults and seconds in the system so far, of all its threads."""
+        """Steps, page faults and seconds in the system so far, of all its threads."""
         text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
         fields = text.rpartition(")")[2].split()
-        return int(fields[7]), int(fields[12]) / os.sysconf("SC_CLK_TCK")
+        return self.steps, int(fields[7]), int(fields[12]) / os.sysconf("SC_CLK_TCK")
 
     def reserved_bytes(self):
         return int(self.bytes[0]) if self.bytes else 0
@@ -273,7 +285,7 @@ def our_side(model, batch, arguments):
     else:
         command += ["--threads", str(arguments.threads)]
         command += ["--batch", str(batch)] * bool(batch)
-    return Side(command + arguments.our_flags.split(), STEPS_OF_A_TURN[arguments.device])
+    return Side(command + arguments.our_flags.split(), arguments.device)
 
 
 def their_side(model, variant, allocator, ours, arguments):
@@ -283,23 +295,26 @@ def their_side(model, variant, allocator, ours, arguments):
                "logits": None if model in WITHOUT_IMAGES else arguments.logits,
                "lengths": [[int(length) for length in side.split(",")] for side in more[:2]],
                "size": [int(number) for number in more[2:]]}
-    return Side([sys.executable, "-B", __file__, SERVE, json.dumps(setting)],
-                STEPS_OF_A_TURN[arguments.device], ALLOCATORS[allocator])
+    return Side([sys.executable, "-B", __file__, SERVE, json.dumps(setting)], arguments.device,
+                ALLOCATORS[allocator])
 
 
-def take_turns(sides, turns, steps):
+def take_turns(sides, turns):
     """Returns for each side the median seconds of a step, and the faults and the system's seconds
     of a step."""
-    seconds = [[] for _ in sides]
-    for i in range(WARM_UP_TURNS + turns):
-        if i == WARM_UP_TURNS:
-            before = [side.kernel() for side in sides]
+    for _ in range(WARM_UP_TURNS):
+        for side in sides:
+            side.run()
+    seconds, before = [[] for _ in sides], [side.kernel() for side in sides]
+    for _ in range(turns):
         for taken, side in zip(seconds, sides):
-            taken.append(side.run())
+            taken += side.run()
             time.sleep(0.02)  # lets threads that wait for work fall asleep
-    after = [side.kernel() for side in sides]
-    return [(statistics.median(taken[WARM_UP_TURNS:]), *((b - a) / turns / steps for a, b in zip(*at)))
-            for taken, at in zip(seconds, zip(before, after))]
+    figures = []
+    for taken, side, first in zip(seconds, sides, before):
+        steps, faults, system = (last - at for at, last in zip(first, side.kernel()))
+        figures.append((statistics.median(taken), faults / steps, system / steps))
+    return figures
 
 
 def check_same(model, name, theirs, ours):
@@ -380,7 +395,7 @@ class Contest:
         try:
             theirs = self.side(setting)
             difference = check_same(self.model, " with ".join(setting), theirs, self.ours)
-            mine, its = take_turns([self.ours, theirs], self.arguments.steps, self.ours.turn)
+            mine, its = take_turns([self.ours, theirs], self.arguments.steps)
         except NoMemory:
             return None
         row = {"ours ms": 1e3 * mine[0], "its ms": 1e3 * its[0], "ratio": its[0] / mine[0]}
