@@ -45,12 +45,21 @@ std::size_t workspace_of(const std::unique_ptr<Kernel>& kernel) {
   return kernel->workspace_bytes();
 }
 
-PackedProduct projection_of(const LstmProblem& problem, std::int64_t in, std::size_t parts) {
-  PackedProduct product(
-      {.in = in, .out = problem.gates(), .transposed = true, .once = true, .parts = parts});
+// Returns the product of all rows at once.
+PackedProduct product_of_rows(const LstmProblem& problem, PackedProduct::Options options) {
+  options.once_rows = problem.rows();
+  PackedProduct product(options);
   product.plan(problem.rows());
   return product;
 }
+
+PackedProduct projection_of(const LstmProblem& problem, std::int64_t in, std::size_t parts) {
+  return product_of_rows(problem,
+                         {.in = in, .out = problem.gates(), .transposed = true, .parts = parts});
+}
+
+std::size_t packed_bytes(const PackedProduct& product) { return product.packed_bytes(); }
+std::size_t scratch_bytes(const PackedProduct& product) { return product.scratch_bytes(); }
 
 // Layer by layer: one product of the inputs of all sentences and steps; then, step by step, the
 // product with the outputs of the step before and the nonlinearities. The sentences of a step are
@@ -85,12 +94,9 @@ LstmKernelCpu::LstmKernelCpu(const CpuOptions& options, const LstmProblem& probl
                    .parts = options.lanes}) {
   for (const std::int32_t size : problem.shape.batch_sizes()) recurrence_.plan(size);
 
-  packed_ = workspace_.add(std::max(
-      recurrence_.packed_bytes(),
-      projections_.bytes([](const PackedProduct& product) { return product.packed_bytes(); })));
-  scratch_ = workspace_.add(std::max(
-      recurrence_.scratch_bytes(),
-      projections_.bytes([](const PackedProduct& product) { return product.scratch_bytes(); })));
+  packed_ = workspace_.add(std::max(recurrence_.packed_bytes(), projections_.bytes(packed_bytes)));
+  scratch_ =
+      workspace_.add(std::max(recurrence_.scratch_bytes(), projections_.bytes(scratch_bytes)));
   zeros_ = workspace_.add_floats(problem.units);
   if (problem.mask) dropped_ = workspace_.add_floats(problem.rows() * problem.units);
   if (!problem.retained) unretained_ = workspace_.add_floats(LstmReserve(problem).floats());
@@ -163,7 +169,8 @@ class LstmGradKernelCpu : public Kernel {
   LstmProblem problem_;
   LstmGradients gradients_;
   PackedProduct to_step_before_;
-  Kernels to_input_, to_w_;
+  OfLayer<PackedProduct> to_input_;
+  Kernels to_w_;
   std::unique_ptr<Kernel> to_u_;
   // The gradients of w and u are computed at the same time, so the latter needs memory of its own.
   bool apart_;
@@ -179,7 +186,8 @@ LstmGradKernelCpu::LstmGradKernelCpu(const CpuOptions& options, const LstmGradPr
       to_step_before_({.in = problem_.gates(), .out = problem_.units, .parts = options.lanes}),
       to_input_(problem_,
                 [&](std::int64_t in) {
-                  return make_linear_grad_input_cpu(options, linear(problem_, in));
+                  return product_of_rows(
+                      problem_, {.in = problem_.gates(), .out = in, .parts = options.lanes});
                 }),
       to_w_(problem_,
             [this](std::int64_t in) {
@@ -194,9 +202,9 @@ LstmGradKernelCpu::LstmGradKernelCpu(const CpuOptions& options, const LstmGradPr
 }
 
 void LstmGradKernelCpu::lay_out_workspace() {
-  packed_ = workspace_.add(to_step_before_.packed_bytes());
+  packed_ = workspace_.add(std::max(to_step_before_.packed_bytes(), to_input_.bytes(packed_bytes)));
   scratch_ =
-      workspace_.add(std::max({to_step_before_.scratch_bytes(), to_input_.bytes(workspace_of),
+      workspace_.add(std::max({to_step_before_.scratch_bytes(), to_input_.bytes(scratch_bytes),
                                to_w_.bytes(workspace_of), to_u_->workspace_bytes()}));
   zeros_ = workspace_.add_floats(problem_.units);
   grad_sums_ = workspace_.add_floats(problem_.rows() * problem_.gates());
@@ -282,8 +290,11 @@ void LstmGradKernelCpu::write_grad_u(const LstmGradLayer& layer, const KernelArg
 }
 
 void LstmGradKernelCpu::write_grad_x(const LstmGradLayer& layer, const KernelArguments& arguments) {
-  run_on_floats(*to_input_[layer.number], {layer.w, at(arguments, grad_sums_)}, {layer.grad_x}, {},
-                arguments.workspace + scratch_);
+  std::byte* const scratch = arguments.workspace + scratch_;
+  PackedProduct& product = to_input_[layer.number];
+  const float* w = product.pack(layer.w, arguments.workspace + packed_, scratch);
+  product.run(problem_.rows(), {.x = at(arguments, grad_sums_), .weight = w, .y = layer.grad_x},
+              scratch);
   if (problem_.drops(layer.number)) drop(layer.number, layer.grad_x, layer.grad_x, arguments);
 }
 

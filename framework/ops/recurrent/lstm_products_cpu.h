@@ -23,8 +23,9 @@ class PackedProduct {
     std::int64_t out = 1;
     bool transposed = false;  // the weight is [out, in] in memory, else [in, out]
     bool add = false;
-    bool once =
-        false;  // one product reads a packed weight, for which transposing it takes too long
+    // Rows of the only product that reads a packed weight; 0: several do. Few rows are not worth
+    // transposing it, nor a large weight.
+    std::int64_t once_rows = 0;
     // In a wide op each lane computes one of so many parts of the rows. No bit depends on it.
     std::size_t parts = 1;
   };
@@ -52,8 +53,6 @@ class PackedProduct {
  private:
   dnnl::matmul::primitive_desc describe(std::int64_t rows, const dnnl::memory::desc& weight) const;
   void plan_piece(std::int64_t rows);
-  std::int64_t panels() const;
-  void pack_panel(std::int64_t first, const float* weight, float* packed) const;
   void run_panels(std::int64_t rows, const Operands& operands) const;
 
   Options options_;

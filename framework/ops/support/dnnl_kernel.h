@@ -46,10 +46,6 @@ class DnnlKernel : public Kernel {
   Operand input(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
   Operand output(std::size_t index, const dnnl::memory::desc& layout, std::size_t offset_bytes = 0);
   Operand scratch(const dnnl::memory::desc& layout);
-  // Describes that memory again, with a layout that needs no more bytes.
-  Operand scratch_again(Operand scratch, const dnnl::memory::desc& layout) {
-    return add(OperandMemory::Kind::kScratch, 0, operands_[scratch].offset_bytes, layout);
-  }
 
   // Returns `operand` in another layout: itself if the layouts are equal, else a copy in the
   // workspace, the same one each time.

@@ -19,14 +19,22 @@ struct FloatVector {
 // registers.
 template <int kWidth, int kRows, int kVectors>
 class PanelLoops {
+  using Index = std::int64_t;
+
  public:
   static constexpr PanelProducts products() {
     return {.columns = kWidth * kVectors, .rows = kRows, .multiply = multiply};
   }
-  static void multiply(const PanelProduct& product) { multiply_from<kRows>(product, 0); }
+  // Rows are split evenly: 32 rows 6 at a time would leave 2, whose sums wait for one another.
+  static void multiply(const PanelProduct& product) {
+    const Index parts = (product.rows + kRows - 1) / kRows;
+    for (Index part = 0; part < parts; ++part) {
+      const Index first = part * product.rows / parts;
+      multiply_some<kRows>(product, first, (part + 1) * product.rows / parts - first);
+    }
+  }
 
  private:
-  using Index = std::int64_t;
   using Vector = typename FloatVector<kWidth>::Type;
   using Unaligned = typename FloatVector<kWidth>::Unaligned;
 
@@ -64,13 +72,12 @@ class PanelLoops {
     }
   }
 
-  // Rows that are left over from kRows at a time take fewer registers.
+  // Computes at most kCount rows.
   template <int kCount>
-  [[gnu::always_inline]] static void multiply_from(const PanelProduct& product, Index row) {
-    for (; row + kCount <= product.rows; row += kCount) multiply_rows<kCount>(product, row);
-    if constexpr (kCount > 1) {
-      multiply_from<(kCount > 8 ? 8 : kCount > 4 ? 4 : kCount / 2)>(product, row);
-    }
+  [[gnu::always_inline]] static void multiply_some(const PanelProduct& product, Index row,
+                                                   Index count) {
+    if (count == kCount) return multiply_rows<kCount>(product, row);
+    if constexpr (kCount > 1) multiply_some<kCount - 1>(product, row, count);
   }
 };
 

@@ -22,10 +22,10 @@ std::unique_ptr<DnnlKernel> make_row_products(
     const std::function<void(DnnlKernel& kernel, const RowRange& rows)>& call);
 
 // Returns the kernel of the gradient of a weight [O, F] that multiplies the rows of x [N, F] to
-// those of y [N, O]: the sum of one product for each piece of the rows. Inputs x, grad_y; outputs
-// grad_weight and, with `bias`, grad_bias [O], the sum of the rows of grad_y.
-std::unique_ptr<DnnlKernel> make_grad_weight_products(std::span<const RowRange> pieces,
-                                                      const Shape& x, const Shape& y, bool bias);
+// those of y [N, O]: the sum of one product for each piece of the rows, or of panels. Inputs x,
+// grad_y; outputs grad_weight and, with `bias`, grad_bias [O], the sum of the rows of grad_y.
+std::unique_ptr<Kernel> make_grad_weight_products(std::span<const RowRange> pieces, const Shape& x,
+                                                  const Shape& y, bool bias);
 
 // An input or the output of the op, by number, from `offset_bytes` on.
 struct ProductOperand {
