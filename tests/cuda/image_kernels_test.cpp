@@ -125,42 +125,66 @@ Bytes varied(const Shape& x, std::uint64_t stream) {
   return bytes_of(values);
 }
 
+// Operands of batch normalization, and its kernels of both backends.
+struct BatchNormPairs {
+  explicit BatchNormPairs(const Shape& of) : x(of) {}
+
+  KernelPair forward(const BatchNormProblem& problem, std::vector<Bytes> inputs,
+                     std::size_t of_channels = 2) const {
+    KernelPair pair{
+        .cpu = [=] { return make_batch_norm_cpu(problem); },
+        .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
+        .inputs = std::move(inputs),
+        .outputs = {{x}},
+        .tolerance = 5e-6};
+    pair.outputs.insert(pair.outputs.end(), of_channels, channels);
+    return pair;
+  }
+  KernelPair inference(const BatchNormProblem& problem, std::vector<Bytes> inputs) const {
+    return {
+        .cpu = [=] { return make_batch_norm_inference_cpu(problem); },
+        .cuda =
+            [=](CudaCompute& compute) { return make_batch_norm_inference_cuda(compute, problem); },
+        .inputs = std::move(inputs),
+        .outputs = {{x}},
+        .in_place = {{0, 0}},
+        .tolerance = 1e-6};
+  }
+  KernelPair backward(const BatchNormProblem& problem, std::vector<Bytes> inputs) const {
+    return {
+        .cpu = [=] { return make_batch_norm_grad_cpu(problem); },
+        .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, problem); },
+        .inputs = std::move(inputs),
+        .outputs = {{x}, channels, channels},
+        .tolerance = 2e-6};
+  }
+
+  Shape x;
+  TensorSpec channels{{x[1]}};
+  Bytes pixels = varied(x, 1), gamma = random_operand(x[1], 2, 0.5f, 2);
+  Bytes beta = random_operand(x[1], 3), shortcut = varied(x, 4);
+  Bytes other_gamma = random_operand(x[1], 7, 0.5f, 2), other_beta = random_operand(x[1], 8);
+  // Parts of the gradient.
+  Bytes first = random_operand(x.elements(), 5), second = random_operand(x.elements(), 6);
+};
+
 TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
   for (const Shape& x : images()) {
     for (const BatchNormParams& params :
          {BatchNormParams{}, {.relu = true}, {.relu = true, .relu_limit = 0.75f}}) {
-      const BatchNormProblem problem{x, params};
-      const std::int64_t channels = x[1];
-      const Bytes pixels = varied(x, 1), gamma = random_operand(channels, 2, 0.5f, 2);
-      const Bytes beta = random_operand(channels, 3);
-      const KernelPair forward{
-          .cpu = [=] { return make_batch_norm_cpu(problem); },
-          .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
-          .inputs = {pixels, gamma, beta},
-          .outputs = {{x}, {{channels}}, {{channels}}},
-          .tolerance = 5e-6};
+      const BatchNormPairs of(x);
+      const KernelPair forward = of.forward({x, params}, {of.pixels, of.gamma, of.beta});
       expect_same("batch_norm " + x.str(), forward);
       const auto statistics = run_on_emulation(forward);
-      KernelPair backward{
-          .cpu = [=] { return make_batch_norm_grad_cpu(problem); },
-          .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, problem); },
-          .inputs = {pixels, gamma, statistics[1], statistics[2], random_operand(x.elements(), 4)},
-          .outputs = {{x}, {{channels}}, {{channels}}},
-          .in_place = {{4, 0}},
-          .tolerance = 2e-6};
-      if (params.relu) backward.inputs.push_back(beta);
+      KernelPair backward =
+          of.backward({x, params}, {of.pixels, of.gamma, statistics[1], statistics[2], of.first});
+      backward.in_place = {{4, 0}};
+      if (params.relu) backward.inputs.push_back(of.beta);
       expect_same("batch_norm_grad " + x.str(), backward);
-      expect_same("batch_norm_inference " + x.str(),
-                  {.cpu = [=] { return make_batch_norm_inference_cpu(problem); },
-                   .cuda =
-                       [=](CudaCompute& compute) {
-                         return make_batch_norm_inference_cuda(compute, problem);
-                       },
-                   .inputs = {pixels, gamma, beta, random_operand(channels, 5),
-                              random_operand(channels, 6, 0.5f, 2)},
-                   .outputs = {{x}},
-                   .in_place = {{0, 0}},
-                   .tolerance = 1.2e-7});
+      KernelPair inference =
+          of.inference({x, params}, {of.pixels, of.gamma, of.beta, of.other_beta, of.other_gamma});
+      inference.tolerance = 1.2e-7;
+      expect_same("batch_norm_inference " + x.str(), inference);
     }
   }
 }
@@ -169,26 +193,15 @@ TEST(ImageKernels, BatchNormIsThatOfTheCpu) {
 // normalization's, which the emulation runs, too.
 TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
   for (const Shape& x : images()) {
-    const TensorSpec channels{{x[1]}};
-    const Bytes pixels = varied(x, 1), gamma = random_operand(x[1], 2, 0.5f, 2);
-    const Bytes beta = random_operand(x[1], 3), shortcut = random_operand(x.elements(), 4);
-    const Bytes first = random_operand(x.elements(), 5), second = random_operand(x.elements(), 6);
-    const auto forward = [&](const BatchNormProblem& problem, std::vector<Bytes> inputs) {
-      return KernelPair{
-          .cpu = [=] { return make_batch_norm_cpu(problem); },
-          .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
-          .inputs = std::move(inputs),
-          .outputs = {{x}, channels, channels},
-          .tolerance = 5e-6};
-    };
-    const auto plain = run_on_emulation(forward({x}, {pixels, gamma, beta}));
+    const BatchNormPairs of(x);
+    const auto plain = run_on_emulation(of.forward({x}, {of.pixels, of.gamma, of.beta}));
     const auto elementwise = [&](auto cpu, auto cuda, std::vector<Bytes> inputs) {
       return run_on_emulation(
           {.cpu = cpu, .cuda = cuda, .inputs = std::move(inputs), .outputs = {{x}}})[0];
     };
     for (const bool relu : {false, true}) {
       const BatchNormProblem problem{x, {.relu = relu, .shortcut = true}};
-      KernelPair fused = forward(problem, {pixels, gamma, beta, shortcut});
+      KernelPair fused = of.forward(problem, {of.pixels, of.gamma, of.beta, of.shortcut});
       fused.in_place = {{3, 0}};
       expect_same("batch_norm with a shortcut " + x.str(), fused);
       const Bytes y = run_on_emulation(fused)[0];
@@ -197,43 +210,29 @@ TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
                                [=](CudaCompute& compute) {
                                  return make_add_scaled_cuda(compute, x.elements(), params);
                                },
-                               {shortcut, plain[0]}));
-      expect_same("batch_norm_inference with a shortcut " + x.str(),
-                  {.cpu = [=] { return make_batch_norm_inference_cpu(problem); },
-                   .cuda =
-                       [=](CudaCompute& compute) {
-                         return make_batch_norm_inference_cuda(compute, problem);
-                       },
-                   .inputs = {pixels, gamma, beta, plain[1], plain[2], shortcut},
-                   .outputs = {{x}},
-                   .in_place = {{0, 0}, {5, 0}},
-                   .tolerance = 1e-6});
+                               {of.shortcut, plain[0]}));
+      KernelPair inference =
+          of.inference(problem, {of.pixels, of.gamma, of.beta, plain[1], plain[2], of.shortcut});
+      inference.in_place.push_back({5, 0});
+      expect_same("batch_norm_inference with a shortcut " + x.str(), inference);
       if (!relu) continue;
-      const auto backward = [&](const BatchNormProblem& of, std::vector<Bytes> inputs) {
-        return KernelPair{
-            .cpu = [=] { return make_batch_norm_grad_cpu(of); },
-            .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, of); },
-            .inputs = std::move(inputs),
-            .outputs = {{x}, channels, channels},
-            .tolerance = 2e-6};
-      };
       for (const bool of_sum : {false, true}) {
-        KernelPair grad = backward({.x = x, .params = problem.params, .of_sum = of_sum},
-                                   {pixels, gamma, plain[1], plain[2], first, y});
+        KernelPair grad = of.backward({.x = x, .params = problem.params, .of_sum = of_sum},
+                                      {of.pixels, of.gamma, plain[1], plain[2], of.first, y});
         grad.outputs.push_back({x});
         grad.in_place = {{4, 3}, {5, 0}};
         if (of_sum) {
-          grad.inputs.push_back(second);
+          grad.inputs.push_back(of.second);
           grad.in_place.insert(grad.in_place.end(), {{6, 3}, {6, 0}});
         }
         expect_same("batch_norm_grad with a shortcut " + x.str(), grad);
         const auto gradients = run_on_emulation(grad);
-        const Bytes whole = !of_sum ? first
+        const Bytes whole = !of_sum ? of.first
                                     : elementwise([=] { return make_sum_cpu(x.elements(), 2); },
                                                   [=](CudaCompute& compute) {
                                                     return make_sum_cuda(compute, x.elements(), 2);
                                                   },
-                                                  {first, second});
+                                                  {of.first, of.second});
         const ActivationProblem relu_grad{ActivationKind::kRelu, true, x.elements()};
         const Bytes passed = elementwise(
             [=] { return make_activation_cpu(relu_grad); },
@@ -241,7 +240,7 @@ TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
             {whole, y});
         EXPECT_EQ(gradients[3], passed);
         const auto parts =
-            run_on_emulation(backward({x}, {pixels, gamma, plain[1], plain[2], passed}));
+            run_on_emulation(of.backward({x}, {of.pixels, of.gamma, plain[1], plain[2], passed}));
         for (std::size_t j = 0; j < parts.size(); ++j) EXPECT_EQ(gradients[j], parts[j]) << j;
       }
     }
@@ -251,78 +250,47 @@ TEST(ImageKernels, BatchNormWithAShortcutIsThatOfTheCpuAndOfItsParts) {
 // The bits are those of the plain normalization of the shortcut, then of the one with a shortcut.
 TEST(ImageKernels, BatchNormWithAProjectionIsThatOfTheCpuAndOfItsParts) {
   const RunningUpdate update{.decay = 0.9f, .mean_gain = 0.1f, .variance_gain = 0.11f};
+  const BatchNormParams params{.relu = true, .shortcut = true, .projection = true};
+  const BatchNormParams apart{.relu = true, .shortcut = true};
   for (const Shape& x : images()) {
-    const TensorSpec channels{{x[1]}};
-    const Bytes pixels = varied(x, 1), shortcut = varied(x, 4);
-    const Bytes gamma = random_operand(x[1], 2, 0.5f, 2), beta = random_operand(x[1], 3);
-    const Bytes other_gamma = random_operand(x[1], 7, 0.5f, 2),
-                other_beta = random_operand(x[1], 8);
-    const Bytes first = random_operand(x.elements(), 5), second = random_operand(x.elements(), 6);
-    const auto forward = [&](const BatchNormProblem& problem, std::vector<Bytes> inputs,
-                             std::size_t of_channels) {
-      KernelPair pair{
-          .cpu = [=] { return make_batch_norm_cpu(problem); },
-          .cuda = [=](CudaCompute& compute) { return make_batch_norm_cuda(compute, problem); },
-          .inputs = std::move(inputs),
-          .outputs = {{x}},
-          .tolerance = 5e-6};
-      pair.outputs.insert(pair.outputs.end(), of_channels, channels);
-      return pair;
-    };
+    const BatchNormPairs of(x);
+    // Old running values: beta and gamma of the other normalization.
     const auto other = run_on_emulation(
-        forward({.x = x, .update = update}, {shortcut, other_gamma, other_beta, beta, gamma}, 4));
-    const auto own =
-        run_on_emulation(forward({x, {.relu = true, .shortcut = true}, update},
-                                 {pixels, gamma, beta, other[0], other_beta, other_gamma}, 4));
-    const BatchNormParams params{.relu = true, .shortcut = true, .projection = true};
-    KernelPair both = forward({x, params, update},
-                              {pixels, gamma, beta, shortcut, other_gamma, other_beta, other_beta,
-                               other_gamma, beta, gamma},
-                              8);
+        of.forward({.x = x, .update = update},
+                   {of.shortcut, of.other_gamma, of.other_beta, of.beta, of.gamma}, 4));
+    const auto own = run_on_emulation(
+        of.forward({x, apart, update},
+                   {of.pixels, of.gamma, of.beta, other[0], of.other_beta, of.other_gamma}, 4));
+    KernelPair both = of.forward({x, params, update},
+                                 {of.pixels, of.gamma, of.beta, of.shortcut, of.other_gamma,
+                                  of.other_beta, of.other_beta, of.other_gamma, of.beta, of.gamma},
+                                 8);
     both.in_place = {{3, 0}, {6, 5}, {7, 6}, {8, 7}, {9, 8}};
     expect_same("batch_norm with a projection " + x.str(), both);
     EXPECT_EQ(run_on_emulation(both), (std::vector{own[0], own[1], own[2], other[1], other[2],
                                                    own[3], own[4], other[3], other[4]}));
-    expect_same("batch_norm_inference with a projection " + x.str(),
-                {.cpu =
-                     [=] {
-                       return make_batch_norm_inference_cpu({x, params});
-                     },
-                 .cuda =
-                     [=](CudaCompute& compute) {
-                       return make_batch_norm_inference_cuda(compute, {x, params});
-                     },
-                 .inputs = {pixels, gamma, beta, own[1], own[2], shortcut, other_gamma, other_beta,
-                            other[1], other[2]},
-                 .outputs = {{x}},
-                 .in_place = {{0, 0}, {5, 0}},
-                 .tolerance = 1e-6});
-    const auto backward = [&](const BatchNormProblem& of, std::vector<Bytes> inputs) {
-      return KernelPair{
-          .cpu = [=] { return make_batch_norm_grad_cpu(of); },
-          .cuda = [=](CudaCompute& compute) { return make_batch_norm_grad_cuda(compute, of); },
-          .inputs = std::move(inputs),
-          .outputs = {{x}, channels, channels},
-          .tolerance = 2e-6};
-    };
+    KernelPair inference =
+        of.inference({x, params}, {of.pixels, of.gamma, of.beta, own[1], own[2], of.shortcut,
+                                   of.other_gamma, of.other_beta, other[1], other[2]});
+    inference.in_place.push_back({5, 0});
+    expect_same("batch_norm_inference with a projection " + x.str(), inference);
     for (const bool of_sum : {false, true}) {
-      std::vector<Bytes> inputs = {pixels, gamma, own[1], own[2], first, own[0]};
-      KernelPair grad = backward({.x = x, .params = params, .of_sum = of_sum}, inputs);
-      grad.inputs.insert(grad.inputs.end(), {shortcut, other_gamma, other[1], other[2]});
-      grad.outputs.insert(grad.outputs.end(), {{x}, channels, channels});
+      std::vector<Bytes> inputs = {of.pixels, of.gamma, own[1], own[2], of.first, own[0]};
+      KernelPair grad = of.backward({.x = x, .params = params, .of_sum = of_sum}, inputs);
+      grad.inputs.insert(grad.inputs.end(), {of.shortcut, of.other_gamma, other[1], other[2]});
+      grad.outputs.insert(grad.outputs.end(), {{x}, of.channels, of.channels});
       grad.in_place = {{4, 3}, {5, 0}};
       if (of_sum) {
         grad.in_place.insert(grad.in_place.end(), {{10, 3}, {10, 0}});
-        grad.inputs.push_back(second);
-        inputs.push_back(second);
+        grad.inputs.push_back(of.second);
+        inputs.push_back(of.second);
       }
       expect_same("batch_norm_grad with a projection " + x.str(), grad);
-      KernelPair of_own =
-          backward({.x = x, .params = {.relu = true, .shortcut = true}, .of_sum = of_sum}, inputs);
+      KernelPair of_own = of.backward({.x = x, .params = apart, .of_sum = of_sum}, inputs);
       of_own.outputs.push_back({x});
       auto parts = run_on_emulation(of_own);
-      const auto of_other =
-          run_on_emulation(backward({x}, {shortcut, other_gamma, other[1], other[2], parts[3]}));
+      const auto of_other = run_on_emulation(
+          of.backward({x}, {of.shortcut, of.other_gamma, other[1], other[2], parts[3]}));
       parts.pop_back();
       parts.insert(parts.end(), of_other.begin(), of_other.end());
       EXPECT_EQ(run_on_emulation(grad), parts);
