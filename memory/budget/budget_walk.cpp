@@ -14,16 +14,19 @@ BudgetWalk::BudgetWalk(const BudgetProblem& problem)
     : problem_(problem),
       order_(problem),
       bytes_(problem.graph.values.size()),
-      kept_(problem.graph.values.size()),
+      forward_count_(problem.graph.values.size()),
       newest_(problem.graph.values.size()) {
   const std::vector<StepValue>& values = problem.graph.values;
   for (Slot k = 0; k < values.size(); ++k) {
     newest_[k] = k;
     if (values[k].storage == k && !values[k].resident) bytes_[k] = values[k].bytes;
-    if (values[k].kept) kept_[values[k].storage] = true;
+    if (values[k].kept) forward_count_[values[k].storage] = 1;
   }
   for (const StepOp& op : problem.graph.ops) add_op(op);
-  for (const Recompute& recompute : problem.recomputes) add_op(recompute.op(problem.graph));
+  for (const Recompute& recompute : problem.recomputes) {
+    add_op(recompute.op(problem.graph));
+    ops_.back().recompute_seconds = recompute.seconds;
+  }
   add_engines();
   count_forward();
 }
@@ -95,7 +98,6 @@ void BudgetWalk::add_pairs(const StepOp& op) {
 }
 
 void BudgetWalk::count_forward() {
-  forward_count_.assign(bytes_.size(), 0);
   for (OpId op = 0; op < problem_.backward; ++op) {
     for (const Slot input : inputs(ops_[op])) {
       forward_reads_.push_back(input);
@@ -122,51 +124,49 @@ void BudgetWalk::begin() {
   reads_ = forward_reads_;
   readers_left_ = forward_count_;
   sizes_ = bytes_;
-  bytes_at_.clear();
   smaller_.assign(problem_.engines.size(), false);
-  live_bytes_ = 0;
   recompute_seconds_ = 0;
 }
 
 void BudgetWalk::find_reads() {
   const std::vector<RecomputedOp>& ops = order_.ops();
+  std::size_t count = reads_.size();
   for (std::size_t place = problem_.backward; place < ops.size(); ++place) {
-    for (const Slot input : inputs(op_of(ops[place]))) {
+    const Op& op = op_of(ops[place]);
+    const std::span<const Slot> read = inputs(op);
+    if (reads_.size() < count + read.size()) reads_.resize(2 * (count + read.size()));
+    for (const Slot input : read) {
       const Slot slot = newest_[input];
-      reads_.push_back(slot);
+      reads_[count++] = slot;
       ++readers_left_[slot];
     }
     if (!ops[place].is_recompute) continue;
-    const ValueId value = problem_.recomputes[ops[place].index].value;
+    const Slot value = outputs(op).front();
     newest_[value] = static_cast<Slot>(readers_left_.size());
     readers_left_.push_back(0);
     sizes_.push_back(bytes_[value]);
     made_by_.push_back(ops[place].index);
   }
+  reads_.resize(count);
 }
 
-std::uint64_t BudgetWalk::new_bytes(const Op& op, const Slot* reads) {
-  std::uint64_t bytes = op.own_bytes;
+std::uint64_t BudgetWalk::bytes_in_place(const Op& op, const Slot* reads) {
+  std::uint64_t bytes = 0;
   used_pairs_.clear();
   for (std::uint32_t p = op.pairs; p < op.pairs_end; ++p) {
     const Slot input = reads[pairs_[p].input], output = pairs_[p].output;
-    if (readers_left_[input] != 1 || is_kept(input)) continue;
-    if (used_pairs_.take(input, output)) bytes -= bytes_[output];
+    if (readers_left_[input] != 1) continue;
+    if (used_pairs_.take(input, output)) bytes += bytes_[output];
   }
   return bytes;
 }
 
-void BudgetWalk::keep_if_read(Slot slot) {
-  if (readers_left_[slot] > 0 || is_kept(slot)) live_bytes_ += sizes_[slot];
-}
-
-void BudgetWalk::release(Slot slot) {
-  if (--readers_left_[slot] == 0 && !is_kept(slot)) live_bytes_ -= sizes_[slot];
-}
-
 BudgetWalk::Result BudgetWalk::run(const RecomputeChoice& choice, std::uint64_t bytes) {
   begin();
-  if (!order_.find(choice)) return kTooLong;
+  if (!order_.find(choice)) {
+    bytes_at_.clear();
+    return kTooLong;
+  }
   find_reads();
   run_ops(bytes);
   Result result{.extra_seconds = recompute_seconds_ + engine_seconds()};
@@ -180,18 +180,27 @@ BudgetWalk::Result BudgetWalk::run(const RecomputeChoice& choice, std::uint64_t 
 void BudgetWalk::run_ops(std::uint64_t bytes) {
   const Slot* reads = reads_.data();
   auto made = static_cast<Slot>(bytes_.size());
-  for (const RecomputedOp& next : order_.ops()) {
-    const Op& op = op_of(next);
-    bytes_at_.push_back(live_bytes_ + new_bytes(op, reads));
-    if (op.engine != kNoEngine && bytes_at_.back() > bytes) smaller_[op.engine] = true;
-    if (next.is_recompute) {
-      recompute_seconds_ += problem_.recomputes[next.index].seconds;
+  std::uint64_t live_bytes = 0;
+  const auto keep_if_read = [&, left = readers_left_.data(), sizes = sizes_.data()](Slot slot) {
+    if (left[slot] > 0) live_bytes += sizes[slot];
+  };
+  const std::vector<RecomputedOp>& ops = order_.ops();
+  bytes_at_.resize(ops.size());
+  for (std::size_t place = 0; place < ops.size(); ++place) {
+    const Op& op = op_of(ops[place]);
+    const std::uint64_t in_place = op.pairs == op.pairs_end ? 0 : bytes_in_place(op, reads);
+    bytes_at_[place] = live_bytes + op.own_bytes - in_place;
+    if (op.engine != kNoEngine && bytes_at_[place] > bytes) smaller_[op.engine] = true;
+    if (ops[place].is_recompute) {
+      recompute_seconds_ += op.recompute_seconds;
       keep_if_read(made++);
     } else {
       for (const Slot output : outputs(op)) keep_if_read(output);
     }
     const Slot* const end = reads + inputs(op).size();
-    while (reads < end) release(*reads++);
+    for (; reads < end; ++reads) {
+      if (--readers_left_[*reads] == 0) live_bytes -= sizes_[*reads];
+    }
   }
 }
 

@@ -54,6 +54,7 @@ class BudgetWalk {
     std::uint32_t inputs = 0, outputs = 0, end = 0;
     std::uint32_t pairs = 0, pairs_end = 0;
     std::uint64_t own_bytes = 0;  // of outputs and workspace
+    double recompute_seconds = 0;
     // The op may have a smaller engine; these are its number, the bytes that it saves, its cost.
     std::uint32_t engine = kNoEngine;
     std::uint64_t saved_bytes = 0;
@@ -70,15 +71,11 @@ class BudgetWalk {
   std::span<const Slot> outputs(const Op& op) const;
   const Op& op_of(const RecomputedOp& op) const;
 
-  bool is_kept(Slot slot) const { return slot < kept_.size() && kept_[slot]; }
-
   void begin();
   void run_ops(std::uint64_t bytes);
   double engine_seconds();
   void find_reads();
-  std::uint64_t new_bytes(const Op& op, const Slot* reads);
-  void keep_if_read(Slot slot);
-  void release(Slot slot);
+  std::uint64_t bytes_in_place(const Op& op, const Slot* reads);
 
   const BudgetProblem& problem_;
   RecomputeSequence order_;
@@ -86,9 +83,8 @@ class BudgetWalk {
   std::vector<Slot> slots_;
   std::vector<Pair> pairs_;
   std::vector<std::uint64_t> bytes_;          // by value; 0 for resident ones
-  std::vector<char> kept_;                    // by value: lives to the end of the step
   std::vector<Slot> forward_reads_;           // the first of reads_, whatever the choice
-  std::vector<std::uint32_t> forward_count_;  // of readers, by value
+  std::vector<std::uint32_t> forward_count_;  // of readers, by value; the end reads what is kept
   // The state of the running step:
   std::vector<Slot> newest_;                 // by value: where backward reads it
   std::vector<std::uint32_t> made_by_;       // recomputes, by slot after the values
@@ -98,7 +94,6 @@ class BudgetWalk {
   UsedPairs used_pairs_;
   std::vector<std::uint64_t> bytes_at_;
   SmallerEngines smaller_;
-  std::uint64_t live_bytes_ = 0;
   double recompute_seconds_ = 0;
 };
 
