@@ -254,4 +254,36 @@ ProblemInRounds in_rounds(const BudgetProblem& whole, const std::vector<OpRegion
   return RegionRewriter(whole, regions, choice, shares).run();
 }
 
+BudgetProblem in_any_rounds(BudgetProblem whole, const std::vector<std::uint32_t>& groups) {
+  std::vector<StepValue>& values = whole.graph.values;
+  std::vector<std::uint32_t> group_of(values.size(), kNoGroup);
+  std::vector<char> leaves(values.size());
+  for (OpId op = 0; op < groups.size(); ++op) {
+    for (const ValueId output : whole.graph.ops[op].outputs) {
+      if (values[output].storage == output) group_of[output] = groups[op];
+    }
+    for (const ValueId input : whole.graph.ops[op].inputs) {
+      const ValueId owner = values[input].storage;
+      leaves[owner] |= group_of[owner] != groups[op];
+    }
+    if (groups[op] != kNoGroup) whole.graph.ops[op].workspace_bytes = 0;
+  }
+  for (const StepValue& value : values) leaves[value.storage] |= value.kept || value.resident;
+  for (ValueId value = 0; value < values.size(); ++value) {
+    if (group_of[value] != kNoGroup && !leaves[value]) values[value].bytes = 0;
+  }
+  for (Recompute& recompute : whole.recomputes) {
+    if (group_of[recompute.value] == kNoGroup) continue;
+    recompute.workspace_bytes = 0;
+    recompute.in_place.clear();
+  }
+  for (SmallerEngine& engine : whole.engines) {
+    std::erase_if(engine.uses, [&](const SmallerEngine::Use& use) {
+      return use.op.is_recompute ? group_of[whole.recomputes[use.op.index].value] != kNoGroup
+                                 : groups[use.op.index] != kNoGroup;
+    });
+  }
+  return whole;
+}
+
 }  // namespace skyline

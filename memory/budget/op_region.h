@@ -55,4 +55,14 @@ struct ProblemInRounds {
 ProblemInRounds in_rounds(const BudgetProblem& whole, const std::vector<OpRegion>& regions,
                           const RoundsChoice& choice, bool shares = false);
 
+// Marks the ops of a step that belong to no group.
+inline constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+
+// Returns a relaxation of `whole`, for bounds of all steps that run any of the groups in rounds: a
+// step that is found in any of these takes as few bytes and seconds here. A group, by op, is what
+// one op of forward and one of backward can replace; these take no fewer seconds than its ops and
+// write over no input. Values that one group alone writes and reads take no bytes, because they
+// may never exist whole, and no workspace of a group does.
+BudgetProblem in_any_rounds(BudgetProblem whole, const std::vector<std::uint32_t>& groups);
+
 }  // namespace skyline
