@@ -32,19 +32,24 @@ class OpModel {
   OpModel(const RecordedStep& step, const DeviceSpeed& speed) : step_(step), speed_(speed) {}
 
   double seconds(const StepOp& op) const {
-    double bytes = 0;
+    if (moves_nothing(op)) return 0;
+    return bytes(op) / speed_.bytes_per_second + 2 * products(op) / speed_.flops;
+  }
+  double bytes(const StepOp& op) const {
+    if (moves_nothing(op)) return 0;
+    double bytes = bytes_again(op);
     for (const ValueId input : op.inputs) bytes += bytes_of(input);
     for (const ValueId output : op.outputs) bytes += bytes_of(output);
-    if (is_view(op) || op.name == kScaleGradients) return 0;  // mostly by 1, which moves nothing
-    bytes += bytes_again(op);
     if (op.name == kLinearCrossEntropy) bytes += logits_bytes(op);
-    return bytes / speed_.bytes_per_second + 2 * products(op) / speed_.flops;
+    return bytes;
   }
 
  private:
   const StepValue& value(ValueId id) const { return step_.graph.values[id]; }
   const Shape& shape(ValueId id) const { return step_.values[id].spec.shape; }
   double bytes_of(ValueId id) const { return static_cast<double>(value(value(id).storage).bytes); }
+  // Gradients are mostly scaled by 1.
+  bool moves_nothing(const StepOp& op) const { return is_view(op) || op.name == kScaleGradients; }
   // Batch normalization reads its images once more, for sums, and so a shortcut that it normalizes.
   // The gradient of both writes the masked sum, and reads it, the images and the shortcut again.
   double bytes_again(const StepOp& op) const {
@@ -175,6 +180,13 @@ std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed
   return seconds;
 }
 
+std::uint64_t moved_bytes(const RecordedStep& step) {
+  const OpModel model(step, {});
+  double bytes = 0;
+  for (const StepOp& op : step.graph.ops) bytes += model.bytes(op);
+  return static_cast<std::uint64_t>(bytes);
+}
+
 std::string ProfileKey::text() const {
   return fmt::format("{} on {}, batch {}, {} threads", model, device, batch_size, threads);
 }
@@ -291,6 +303,7 @@ std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedSte
     if (op.name == kBatchNormGradOfSum) {
       // Makes 8 passes over memory, or 11 with a projection; apart, 3 and 7, or 10.
       const double passes = normalizes_shortcut(whole.graph, op) ? 11 : 8;
+      others[{op.phase, op.name, op.layer}].push_back(whole_seconds[k]);
       others[{op.phase, std::string(kBatchNormGrad), op.layer}].push_back((passes - 1) / passes *
                                                                           whole_seconds[k]);
       sums[op.layer] = {3 / passes * whole_seconds[k], 3};

@@ -40,6 +40,10 @@ double extra_share(const EngineUse& use);
 // each pixel or row of the op's result, in gradients of the result's gradient.
 std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed);
 
+// Returns the bytes that the ops of a recorded step read and write, by the same model: an op's
+// inputs and outputs once, and what it reads or writes again.
+std::uint64_t moved_bytes(const RecordedStep& step);
+
 inline constexpr const char* kProfileFile = "profile.json";  // in a run folder
 
 // What a profile was measured with.
@@ -109,10 +113,10 @@ struct StepSeconds {
 // model of the device. Throws UsageError.
 StepSeconds step_seconds(const std::string& profile, const ProfileKey& key);
 
-// Returns the seconds of the ops of a step that sums gradients early or runs chains in rounds, from
-// those of the same step that does neither. A sum takes as long for each value that it reads or
-// writes as the late ones of its layer, a chain as long as the ops that its calls stand for. Ops of
-// both steps are in the program's sequence.
+// Returns the seconds of the ops of a step that may sum gradients early or run chains in rounds,
+// from those of the same step that does neither. A sum takes as long for each value that it reads
+// or writes as the late ones of its layer, a chain as long as the ops that its calls stand for. Ops
+// of both steps are in the program's sequence.
 std::vector<double> saving_seconds(const RecordedStep& saving, const RecordedStep& whole,
                                    const std::vector<double>& whole_seconds);
 

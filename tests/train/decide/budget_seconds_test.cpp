@@ -55,6 +55,7 @@ TEST(EarlySumSeconds, TakeFusedSumsApart) {
                gradient_of("batch_norm_grad", "b", 6), gradient_of("sum", "c", 2),
                gradient_of("batch_norm_grad", "c", 10)});
   EXPECT_THAT(saving_seconds(early, late, {1, 16, 22}), testing::ElementsAre(1, 6, 14, 6, 20));
+  EXPECT_THAT(saving_seconds(late, late, {1, 16, 22}), testing::ElementsAre(1, 16, 22));
 }
 
 TEST(EarlySumSeconds, RefuseAnotherStep) {
@@ -123,7 +124,7 @@ TEST(ForeseenSeconds, OfALossInPanelsAreThoseOfItsOps) {
 
 // Reads x twice, then the shortcut once, or twice if it is normalized, too, and writes y.
 TEST(ForeseenSeconds, OfBatchNormCountTheSumsOfANormalizedShortcut) {
-  const auto seconds = [](bool projection) {
+  const auto recorded = [](bool projection) {
     SimulatedDevice device;
     BestFitPool pool(device);
     Context context(pool, {.dry_run = Emulation()});
@@ -136,9 +137,16 @@ TEST(ForeseenSeconds, OfBatchNormCountTheSumsOfANormalizedShortcut) {
     Tensor x = context.upload(image, nullptr), shortcut = context.upload(image, nullptr);
     batch_norm(context, std::move(x), own.gamma, own.beta, own.running_mean, own.running_variance,
                {.relu = true}, std::move(shortcut), projection ? &other : nullptr);
-    return foreseen_seconds(context.recorded_step(), assumed_speed("cpu")).back();
+    return context.recorded_step();
   };
-  EXPECT_NEAR(seconds(true) / seconds(false), 5.0 / 4, 0.01);
+  const RecordedStep plain = recorded(false), projected = recorded(true);
+  const auto seconds = [](const RecordedStep& step) {
+    return foreseen_seconds(step, assumed_speed("cpu")).back();
+  };
+  EXPECT_NEAR(seconds(projected) / seconds(plain), 5.0 / 4, 0.01);
+  const double images = 8 * 64 * 32 * 32 * sizeof(float);  // one of them more
+  EXPECT_NEAR(static_cast<double>(moved_bytes(projected) - moved_bytes(plain)), images,
+              0.01 * images);
 }
 
 // Returns the foreseen seconds of attention, and of its gradient, over 1,024 words.

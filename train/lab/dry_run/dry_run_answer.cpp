@@ -10,6 +10,7 @@
 #include "train/cli/usage_error.h"
 #include "train/decide/decide.h"
 #include "train/decide/program_graph.h"
+#include "train/decide/step_seconds.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
 #include "train/run/now_seconds.h"
@@ -393,6 +394,8 @@ Rows<DryRunResult> rows(const DryRunResult*) {
        }},
       {"blocks", kCount, "requests of the step",
        [](auto& result) { return result.facts.trace.size(); }},
+      {"moved_bytes", kBytes, "that its ops read and write",
+       [](auto& result) { return moved_bytes(result.facts.step); }},
       {"lower_bound", kBytes, "no plan needs less",
        [](auto& result) { return result.plan.lower_bound; }},
       {"peak", kBytes, "the highest byte of the plan",
