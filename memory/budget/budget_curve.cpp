@@ -66,11 +66,8 @@ std::vector<std::uint32_t> recomputes_between_blocks(const BudgetProblem& proble
 
 class CurveSearch {
  public:
-  CurveSearch(const BudgetProblem& problem, BudgetBound& bound)
-      : problem_(problem),
-        bound_(bound),
-        fit_(problem, front_),
-        most_work_(problem.engines.empty() ? kMostWork : kMostWork * 3 / 2) {}
+  CurveSearch(const BudgetProblem& problem, BudgetBound& bound, std::uint64_t most_work)
+      : problem_(problem), bound_(bound), fit_(problem, front_), most_work_(most_work) {}
 
   std::vector<BudgetPoint> run() {
     fit_.add(RecomputeChoice(problem_.recomputes.size()));
@@ -207,8 +204,10 @@ class CurveSearch {
 
 }  // namespace
 
-std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound) {
-  return CurveSearch(problem, bound).run();
+std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound,
+                                      std::size_t searches) {
+  const std::uint64_t work = problem.engines.empty() ? kMostWork : kMostWork * 3 / 2;
+  return CurveSearch(problem, bound, work / searches).run();
 }
 
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem) {

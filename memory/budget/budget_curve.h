@@ -23,9 +23,10 @@ class BudgetBound;
 // between every few blocks and recomputes all others. Budgets that stay far above their bounds get
 // random changes, always the same ones.
 //
-// Deterministic: stops after a fixed amount of work, about a second. `bound` is that of the
-// problem; it keeps what it finds for later questions.
-std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound);
+// Deterministic: stops after a fixed amount of work, about a second, which so many searches share.
+// `bound` is that of the problem; it keeps what it finds for later questions.
+std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound,
+                                      std::size_t searches = 1);
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem);
 
 // Returns the first point of a curve whose peak is at most `bytes`; null if none is. More bytes

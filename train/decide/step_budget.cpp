@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <ranges>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/normalization/batch_norm.h"
 #include "memory/alignment.h"
+#include "memory/budget/op_region.h"
 #include "memory/solvers/chain_bound.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
@@ -72,18 +74,50 @@ bool sums_late(const StepGraph& graph) {
   });
 }
 
-// Returns the other ways to save bytes of a step that saves none, without recomputing a value. The
-// first chains have the largest values, so rounds begin with them; a step that runs chains in
-// rounds sums early.
-std::vector<ByteSavings> other_savings(const RecordedStep& step) {
+// Returns the ways to save bytes of a step without recomputing a value; the first saves none, the
+// last one all. The first chains have the largest values, so rounds begin with them.
+std::vector<ByteSavings> savings_of(const RecordedStep& step) {
   std::vector<ByteSavings> all;
-  ByteSavings savings{.early_sums = sums_late(step.graph)};
-  if (savings.early_sums) all.push_back(savings);
-  for (const std::string& chain : step.chains) {
-    savings.rounds.insert(chain);
+  for (const bool early_sums : {false, true}) {
+    if (early_sums && !sums_late(step.graph)) break;
+    ByteSavings savings{.early_sums = early_sums};
     all.push_back(savings);
+    for (const std::string& chain : step.chains) {
+      savings.rounds.insert(chain);
+      all.push_back(savings);
+    }
   }
   return all;
+}
+
+using ChainOfOp = std::map<std::pair<std::string, std::string>, std::uint32_t>;
+
+// Returns the number of each op's chain. An op of a chain in rounds belongs to the layer of its
+// last link.
+ChainOfOp chain_of_op(const StepGraph& all_in_rounds) {
+  ChainOfOp chains;
+  std::map<std::string, std::uint32_t> of_layer;
+  for (const StepOp& op : all_in_rounds.ops) {
+    if (!op.rounds) continue;
+    const auto number = static_cast<std::uint32_t>(of_layer.size());
+    const std::uint32_t chain = of_layer.try_emplace(op.layer, number).first->second;
+    for (const OpRounds::Call& call : op.rounds->calls) chains[{call.name, call.layer}] = chain;
+  }
+  return chains;
+}
+
+// Returns groups of the ops of each chain from `first` on, for in_any_rounds(); empty without one.
+std::vector<std::uint32_t> groups_of(const StepGraph& graph, const ChainOfOp& chains,
+                                     std::size_t first) {
+  std::vector<std::uint32_t> groups(graph.ops.size(), kNoGroup);
+  bool any = false;
+  for (OpId op = 0; op < graph.ops.size(); ++op) {
+    const auto chain = chains.find({graph.ops[op].name, graph.ops[op].layer});
+    if (chain == chains.end() || chain->second < first) continue;
+    groups[op] = chain->second;
+    any = true;
+  }
+  return any ? groups : std::vector<std::uint32_t>();
 }
 
 // Returns the last batch of a trial's step with its ops in the program's sequence.
@@ -96,7 +130,7 @@ DryRunFacts as_written(StepTrial trial) {
 }  // namespace
 
 BudgetedStep::BudgetedStep(const DryRunFacts& facts, ByteSavings saved, std::vector<double> seconds,
-                           const BudgetFreedom& freedom)
+                           const BudgetFreedom& freedom, const std::vector<std::uint32_t>& groups)
     : saved_(std::move(saved)),
       has_engines_(std::ranges::any_of(
           facts.step.engines, [](const auto& use) { return !use.second.smaller.empty(); })),
@@ -111,8 +145,8 @@ BudgetedStep::BudgetedStep(const DryRunFacts& facts, ByteSavings saved, std::vec
     }
   }
   add_recomputes(facts.step, freedom);
+  if (!groups.empty()) problem_ = in_any_rounds(std::move(problem_), groups);
   bound_.emplace(problem_);
-  curve_ = budget_curve(problem_, *bound_);
 }
 
 void BudgetedStep::add_recomputes(const RecordedStep& recorded, const BudgetFreedom& freedom) {
@@ -171,9 +205,9 @@ Savings BudgetedStep::savings_of(const BudgetPoint& point) const {
   return any ? std::make_shared<const ByteSavings>(std::move(savings)) : nullptr;
 }
 
-double BudgetedStep::bound_within(std::uint64_t bytes, double found) {
+double BudgetedStep::bound_within(std::uint64_t bytes, double enough) {
   return ChainBound(problem_, *bound_)
-      .extra_seconds(bytes - std::min(bytes, resident_bytes_), found - kNear * seconds_);
+      .extra_seconds(bytes - std::min(bytes, resident_bytes_), enough);
 }
 
 std::string BudgetedStep::why_least() {
@@ -210,26 +244,47 @@ std::string BudgetedStep::largest_text(const BudgetBound::Least& least) const {
 StepBudget::StepBudget(BudgetQuestion question) : question_(std::move(question)) {
   const double started = now_seconds();
   StepTrial unlimited = question_.trial({}, {});
-  const std::uint64_t unlimited_bytes = unlimited.reserved_bytes;
-  const DryRunFacts whole = as_written(std::move(unlimited));
-  const std::vector<double> seconds = question_.seconds.of(whole.step);
-  std::vector<std::future<std::unique_ptr<BudgetedStep>>> others;
-  for (const ByteSavings& saved : other_savings(whole.step)) {
-    StepTrial trial = question_.trial(std::make_shared<const ByteSavings>(saved), {});
-    others.push_back(std::async(std::launch::async | std::launch::deferred,
-                                [&, saved, facts = as_written(std::move(trial))] {
-                                  return std::make_unique<BudgetedStep>(
-                                      facts, saved, saving_seconds(facts.step, whole.step, seconds),
-                                      question_.freedom);
-                                }));
+  reserved_.push_back(unlimited.reserved_bytes);
+  const DryRunFacts& whole = facts_[{}] = as_written(std::move(unlimited));
+  seconds_ = question_.seconds.of(whole.step);
+  const std::vector<ByteSavings> all = savings_of(whole.step);
+  std::vector<std::future<void>> searches;
+  for (const ByteSavings& saved : all) {
+    facts_of(saved);
+    steps_.push_back(step_with(saved, whole.step.chains.size()));
+    searches.push_back(
+        std::async(std::launch::async | std::launch::deferred,
+                   [step = steps_.back(), searches = all.size()] { step->search(searches); }));
   }
-  steps_.push_back(
-      std::make_unique<BudgetedStep>(whole, ByteSavings(), seconds, question_.freedom));
-  for (auto& other : others) steps_.push_back(other.get());
+  chain_of_op_ = chain_of_op(facts_of(all.back()).step.graph);
+  for (std::future<void>& search : searches) search.get();
   add_curve();
   reserved_.resize(curve_.size());
-  reserved_.front() = unlimited_bytes;
+  bound_.emplace(whole.step.chains, all.back().early_sums,
+                 [this](const auto& saved, std::size_t first) { return step_with(saved, first); });
   search_seconds_ = now_seconds() - started;
+}
+
+const DryRunFacts& StepBudget::facts_of(const ByteSavings& saved) {
+  const std::pair key(saved.early_sums, saved.rounds);
+  const auto known = facts_.find(key);
+  if (known != facts_.end()) return known->second;
+  return facts_[key] = as_written(question_.trial(std::make_shared<const ByteSavings>(saved), {}));
+}
+
+// Relaxed for the chains from `first_open` on.
+std::shared_ptr<BudgetedStep> StepBudget::step_with(const ByteSavings& saved,
+                                                    std::size_t first_open) {
+  const DryRunFacts &whole = facts_.at({}), &facts = facts_of(saved);
+  if (first_open == whole.step.chains.size()) {
+    const auto known =
+        std::ranges::find(steps_, saved, [](const auto& step) { return step->saved(); });
+    if (known != steps_.end()) return *known;
+  }
+  return std::make_shared<BudgetedStep>(
+      facts, saved,
+      saved == ByteSavings() ? seconds_ : saving_seconds(facts.step, whole.step, seconds_),
+      question_.freedom, groups_of(facts.step.graph, chain_of_op_, first_open));
 }
 
 // Takes the step that saves nothing, and the points of all steps of which none takes as few bytes
@@ -318,14 +373,9 @@ std::vector<DividedStep> StepBudget::divided() const {
   return divided_steps(question_, {});
 }
 
-// A step saves bytes in one of the ways.
 double StepBudget::bound_within(std::uint64_t bytes, double found) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& step : steps_) {
-    const double slower = step->seconds() - steps_.front()->seconds();
-    least = std::min(least, slower + step->bound_within(bytes, std::min(found, least) - slower));
-  }
-  return least;
+  const double whole = steps_.front()->seconds();
+  return bound_->seconds_within(bytes, whole + found - kNear * whole) - whole;
 }
 
 std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
@@ -353,8 +403,7 @@ std::vector<BudgetStep> StepBudget::curve(std::size_t points) {
 // The bytes that are proved to be missing or, if the proof does not reach so far, the least that
 // was found.
 std::string StepBudget::why_too_small(std::uint64_t bytes) {
-  BudgetedStep& least =
-      **std::ranges::min_element(steps_, {}, [](const auto& step) { return step->least_bytes(); });
+  BudgetedStep& least = bound_->least();
   const std::uint64_t proved = least.least_bytes();
   std::uint64_t found = reserved_bytes(0);
   for (const std::optional<std::uint64_t>& reserved : reserved_) {

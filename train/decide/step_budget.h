@@ -1,15 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/budget/budget_bound.h"
 #include "memory/budget/budget_curve.h"
 #include "train/decide/divided_step.h"
+#include "train/decide/rounds_bound.h"
 #include "train/decide/step_decisions.h"
 #include "train/decide/step_seconds.h"
 #include "train/run/dry_run.h"
@@ -27,14 +32,17 @@ struct BudgetFreedom {
 class BudgetedStep {
  public:
   // `facts` is the step without recomputation but with all else of `saved`. `seconds`: of each of
-  // its ops.
+  // its ops. With `groups` of ops it is the relaxation of in_any_rounds(), for bounds alone.
   BudgetedStep(const DryRunFacts& facts, ByteSavings saved, std::vector<double> seconds,
-               const BudgetFreedom& freedom);
+               const BudgetFreedom& freedom, const std::vector<std::uint32_t>& groups = {});
   BudgetedStep(const BudgetedStep&) = delete;  // its parts refer to each other
 
+  // Finds the curve with its share of the work of so many searches.
+  void search(std::size_t searches = 1) { curve_ = budget_curve(problem_, *bound_, searches); }
   // From all kept to the fewest bytes, which are those of the program's sequence.
   const std::vector<BudgetPoint>& curve() const noexcept { return curve_; }
   double seconds() const noexcept { return seconds_; }  // of the step that recomputes nothing
+  const ByteSavings& saved() const noexcept { return saved_; }
   std::uint64_t resident_bytes() const noexcept { return resident_bytes_; }
   std::size_t candidates() const noexcept { return problem_.recomputes.size(); }
   // True if a smaller engine could compute an op, if it might.
@@ -45,9 +53,12 @@ class BudgetedStep {
   EngineNames engines_of(const BudgetPoint& point) const;
 
   // Returns the fewest extra seconds of any step within `bytes`, with resident values. It counts
-  // bytes alive, so it holds for every order and every placement. A bound that is near `found`, the
-  // extra seconds of a known step, is near enough.
-  double bound_within(std::uint64_t bytes, double found);
+  // bytes alive, so it holds for every order and every placement. A bound of `enough` will do; the
+  // quick one takes one exit instead of several.
+  double bound_within(std::uint64_t bytes, double enough);
+  double quick_bound(std::uint64_t bytes) {
+    return bound_->extra_seconds(bytes - std::min(bytes, resident_bytes_));
+  }
   // Returns the fewest bytes of any step, with resident values.
   std::uint64_t least_bytes() { return resident_bytes_ + bound_->least_bytes(); }
   // "It needs 2 MiB for resident values and, when relu_grad of conv1 runs, 588 KiB: …".
@@ -90,10 +101,12 @@ inline constexpr std::size_t kShownBudgets = 24;  // points of a curve for peopl
 // Plans how a step saves bytes, so that it fits a budget.
 //
 //   trial of the step that recomputes nothing → BudgetedStep: its curve of bytes against seconds
-//   the same with early sums of gradients, if it sums more than two at once
-//   and with its first chain in rounds, its first two, … all
+//   the same with its first chain in rounds, its first two, … all
+//   and these with early sums of gradients, if it sums more than two at once
 //   the best of all curves → within(bytes): the first point that fits by its trial, which orders
 //   and places the step
+//
+// Bounds hold for all sets of chains (RoundsBound).
 //
 // The trial of a point may need less than the point says, because it runs in another order. So
 // within() also tries the cheaper points before it, as long as they fit. More bytes never cost more
@@ -136,6 +149,8 @@ class StepBudget {
     return point.step->resident_bytes() + point.point->peak;
   }
   void add_curve();
+  const DryRunFacts& facts_of(const ByteSavings& saved);
+  std::shared_ptr<BudgetedStep> step_with(const ByteSavings& saved, std::size_t first_open);
   std::uint64_t reserved_bytes(std::size_t point);
   std::optional<std::size_t> point_within(std::uint64_t bytes);
   BudgetAnswer answer(std::size_t point, std::uint64_t budget_bytes);
@@ -143,9 +158,15 @@ class StepBudget {
   std::string why_too_small(std::uint64_t bytes);
 
   BudgetQuestion question_;
-  std::vector<std::unique_ptr<BudgetedStep>> steps_;  // the first saves nothing
-  double search_seconds_ = 0;                         // that the curves took
-  std::vector<Point> curve_;  // each takes fewer bytes and more seconds than the one before
+  // The last batch of each trial that recomputes nothing, its ops in the program's sequence; by
+  // early sums and chains in rounds.
+  std::map<std::pair<bool, std::set<std::string, std::less<>>>, DryRunFacts> facts_;
+  std::vector<double> seconds_;  // of the ops of the step that saves nothing
+  std::map<std::pair<std::string, std::string>, std::uint32_t> chain_of_op_;  // by name and layer
+  std::vector<std::shared_ptr<BudgetedStep>> steps_;  // the first saves nothing
+  std::optional<RoundsBound> bound_;
+  double search_seconds_ = 0;  // that the curves took
+  std::vector<Point> curve_;   // each takes fewer bytes and more seconds than the one before
   std::vector<std::optional<std::uint64_t>> reserved_;  // by the trials of points
 };
 

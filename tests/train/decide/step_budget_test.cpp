@@ -89,6 +89,41 @@ TEST_P(EveryModelsBudget, CountsTheProductsOfFusedUpdatesAndMicroBatches) {
 INSTANTIATE_TEST_SUITE_P(Networks, EveryModelsBudget, ::testing::ValuesIn(budget_programs()),
                          [](const auto& tested) { return budget_program_name(tested.param); });
 
+// Asks steps that no budget takes, too: any of the chains, with late sums and with early ones.
+class ChainsBudget : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ChainsBudget, BoundsHoldWhicheverChainsRunInRounds) {
+  SmallBudget small(budget_program(GetParam()));
+  const std::vector<BudgetStep> curve = small.budget.curve(6);
+  DryRunOptions options = budget_program(GetParam());
+  options.step.order = std::string(kProgramOrder);
+  const DryRunFacts whole = dry_run(options);
+  const std::vector<double> seconds = foreseen_seconds(whole.step, assumed_speed("cpu"));
+  const double all_kept = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const std::vector<std::string>& chains = whole.step.chains;
+  for (unsigned set = 0; set < 2u << chains.size(); ++set) {
+    ByteSavings savings{.early_sums = set % 2 == 1};
+    for (std::size_t k = 0; k < chains.size(); ++k) {
+      if (set >> (k + 1) & 1) savings.rounds.insert(chains[k]);
+    }
+    options.savings = std::make_shared<const ByteSavings>(savings);
+    const DryRunFacts facts = dry_run(options);
+    BudgetedStep step(facts, savings, saving_seconds(facts.step, whole.step, seconds), {});
+    step.search();
+    for (const BudgetPoint& point : step.curve()) {
+      const double longer = (step.seconds() + point.extra_seconds) / all_kept - 1;
+      for (const BudgetStep& bound : curve) {
+        if (step.resident_bytes() + point.peak > bound.bytes) continue;
+        EXPECT_LE(bound.bound, longer + 1e-9) << set << ": " << bound.bytes;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ChainsBudget,
+                         ::testing::Values(kChains[0], kChains[1], kChains[2]),
+                         [](const auto& tested) { return budget_program_name(tested.param); });
+
 DryRunOptions lenet() {
   return {.model = "lenet", .shape = find_model("lenet").shape, .batch_size = 32};
 }
@@ -124,7 +159,7 @@ TEST(StepBudget, FindsTheLeastBytesForATime) {
 // Four branches of a block give its input gradients.
 TEST(StepBudget, SumsGradientsEarlyWhereBytesAreFew) {
   SmallBudget small(
-      {.model = "googlenet", .shape = find_model("googlenet").shape, .batch_size = 32});
+      {.model = "googlenet", .shape = find_model("googlenet").shape, .batch_size = 8});
   const BudgetAnswer all = small.budget.within(small.bytes_at(1));
   EXPECT_EQ(all.savings, nullptr);
   const BudgetAnswer least = small.budget.within(small.bytes_at(0));
