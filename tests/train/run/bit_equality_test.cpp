@@ -123,7 +123,7 @@ struct ChainsRun {
 TEST(BitEquality, OfChainsInRoundsAndNot) {
   const ChainsRun expected({.allocator = "best-fit-pool"}, "program", {});
   const MemoryOptions guarded{.allocator = "planned", .guard = true, .check = true};
-  for (const ChainsRun::Rounds& rounds : {ChainsRun::Rounds{"conv1"}, {"conv1", "conv2"}}) {
+  for (const ChainsRun::Rounds& rounds : {ChainsRun::Rounds{"conv2"}, {"conv1", "conv2"}}) {
     EXPECT_EQ(ChainsRun(guarded, "optimal", rounds), expected);
     EXPECT_EQ(ChainsRun({.allocator = "caching"}, "program", rounds), expected);
     EXPECT_EQ(ChainsRun({.allocator = "planned"}, "program", rounds, 2), expected);

@@ -106,9 +106,11 @@ StepOptions freezing(const std::string& model, const std::string& layers) {
 }
 
 TEST(FrozenLayers, KeepTheirBitsAndHaveNeitherGradientsNorState) {
-  for (const std::string& model : small_model_names()) {
+  std::vector<std::pair<std::string, std::string>> cases = {{"resnet18", "layer2.0.downsample"}};
+  for (const std::string& model : small_model_names()) cases.emplace_back(model, "*1");
+  for (const auto& [model, layers] : cases) {
     SCOPED_TRACE(model);
-    const StepOptions step = freezing(model, "*1");
+    const StepOptions step = freezing(model, layers);
     const auto run = image_run(model, step);
     const WeightBits before = bits_of(*run);
     for (const Batch& batch : small_batches(small_shape(model), 4, 3)) {
@@ -153,17 +155,21 @@ TEST(FrozenLayers, LeaveTheOthersGradientsAsTheyAre) {
 }
 
 TEST(FrozenLayers, TrainTheSameBitsInEveryKindOfStep) {
-  for (const char* const layers : {"*1", "conv2_*", "bn*"}) {
+  for (const auto& [model, layers] : {std::pair("resnet20", "*1"),
+                                      {"resnet20", "conv2_*"},
+                                      {"resnet20", "bn*"},
+                                      {"resnet18", "layer2.0.downsample"},
+                                      {"resnet18", "layer2.0.bn2"}}) {
     SCOPED_TRACE(layers);
-    const StepOptions step = freezing("resnet20", layers);
-    const WeightBits bits = after_steps("resnet20", step, 2);
+    const StepOptions step = freezing(model, layers);
+    const WeightBits bits = after_steps(model, step, 2);
     StepOptions fused = step, recomputing = step, ordered = step, out_of_place = step;
     fused.fused_update = true;
     recomputing.recompute = 3;
     ordered.order = "program";
     out_of_place.in_place = false;
     for (const StepOptions& other : {fused, recomputing, ordered, out_of_place}) {
-      EXPECT_EQ(after_steps("resnet20", other, 2), bits);
+      EXPECT_EQ(after_steps(model, other, 2), bits);
     }
   }
 }

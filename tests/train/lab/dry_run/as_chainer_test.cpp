@@ -44,6 +44,22 @@ TEST(AsChainerTest, EveryReluIsAnOpOfItsOwn) {
   EXPECT_EQ(count(training, "add"), 16) << "and the sums of residuals are ops of their own, too";
 }
 
+// Ours normalizes a projection's branch where its block ends.
+TEST(AsChainerTest, EveryNormalizationIsAnOpOfItsOwn) {
+  for (const auto& [model, normalizations, projections] :
+       {std::tuple("resnet18", 1 + 8 * 2 + 3, 3), {"resnet50", 1 + 16 * 3 + 4, 4}}) {
+    for (const bool as_chainer : {false, true}) {
+      const std::ptrdiff_t ops = normalizations - (as_chainer ? 0 : projections);
+      const DryRunFacts training = step_of(model, Mode::kTraining, as_chainer);
+      EXPECT_EQ(count(training, "batch_norm"), ops) << model;
+      EXPECT_EQ(count(training, "batch_norm_grad") + count(training, "batch_norm_grad_of_sum"), ops)
+          << model;
+      const DryRunFacts inference = step_of(model, Mode::kInference, as_chainer);
+      EXPECT_EQ(count(inference, "batch_norm_inference"), ops) << model;
+    }
+  }
+}
+
 TEST(AsChainerTest, NothingIsWrittenInPlaceAndGradientsAreAddedInPairs) {
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
     for (const char* model : {"alexnet", "googlenet", "resnet50", "inception-resnet"}) {
