@@ -183,7 +183,13 @@ std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed
 std::uint64_t moved_bytes(const RecordedStep& step) {
   const OpModel model(step, {});
   double bytes = 0;
-  for (const StepOp& op : step.graph.ops) bytes += model.bytes(op);
+  for (const StepOp& op : step.graph.ops) {
+    bytes += model.bytes(op);
+    if (op.name != kBatchNormGrad && op.name != kBatchNormGradOfSum) continue;
+    const ValueId x = step.graph.values[op.inputs.front()].storage;
+    const bool counted = normalizes_shortcut(step.graph, op);
+    bytes += counted ? 0 : 2 * static_cast<double>(step.graph.values[x].bytes);
+  }
   return static_cast<std::uint64_t>(bytes);
 }
 

@@ -40,8 +40,9 @@ double extra_share(const EngineUse& use);
 // each pixel or row of the op's result, in gradients of the result's gradient.
 std::vector<double> foreseen_seconds(const RecordedStep& step, const DeviceSpeed& speed);
 
-// Returns the bytes that the ops of a recorded step read and write, by the same model: an op's
-// inputs and outputs once, and what it reads or writes again.
+// Returns the bytes that the ops of a recorded step read and write: their inputs and outputs once,
+// and what they read or write again. The seconds above leave out that each gradient of batch
+// normalization reads the images and the gradient twice.
 std::uint64_t moved_bytes(const RecordedStep& step);
 
 inline constexpr const char* kProfileFile = "profile.json";  // in a run folder
