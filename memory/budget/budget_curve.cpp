@@ -18,9 +18,9 @@ constexpr std::size_t kSteps = 8000;  // of a wander; fewer for small problems
 constexpr double kFar = 0.01;
 // Seconds this close above the bound are good enough.
 constexpr double kNearBound = 1.02;
-// Ops that walks may run, half as many again with engines; and the shares of these after which the
-// rounds, and the search between blocks, stop.
-constexpr std::uint64_t kMostWork = 32'000'000;
+// Ops that the walks of one search may run, and those of several together, half as many again with
+// engines; and the shares of these after which the rounds, and the search between blocks, stop.
+constexpr std::uint64_t kMostWork = 32'000'000, kMostOfAll = 48'000'000;
 constexpr double kRoundsShare = 0.9, kBlocksShare = 0.7;
 // Budgets below the fewest bytes that were found are halved until this share of all bytes is left.
 constexpr double kFine = 1.0 / 32;
@@ -206,8 +206,8 @@ class CurveSearch {
 
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound,
                                       std::size_t searches) {
-  const std::uint64_t work = problem.engines.empty() ? kMostWork : kMostWork * 3 / 2;
-  return CurveSearch(problem, bound, work / searches).run();
+  const std::uint64_t work = std::min(kMostWork, kMostOfAll / searches);
+  return CurveSearch(problem, bound, problem.engines.empty() ? work : work * 3 / 2).run();
 }
 
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem) {

@@ -23,7 +23,7 @@ class BudgetBound;
 // between every few blocks and recomputes all others. Budgets that stay far above their bounds get
 // random changes, always the same ones.
 //
-// Deterministic: stops after a fixed amount of work, about a second, which so many searches share.
+// Deterministic: stops after a fixed amount of work, of which several searches have a share each.
 // `bound` is that of the problem; it keeps what it finds for later questions.
 std::vector<BudgetPoint> budget_curve(const BudgetProblem& problem, BudgetBound& bound,
                                       std::size_t searches = 1);
