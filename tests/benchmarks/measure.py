@@ -10,7 +10,7 @@ lacks its data or PyTorch says so and leaves its table as it is:
     planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv; times
                    MiniMalloc beside ours if $SKYLINE_MINIMALLOC names its program
                    (github.com/google/minimalloc)
-    predicted, workspaces
+    predicted, cuda-steps
                    need a build with cuDNN, but no card: h100.json describes one
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
@@ -31,6 +31,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -198,37 +199,62 @@ def predicted(runner):
     return markdown(header, rows)
 
 
-def decisive_workspaces(rows):
-    """The steps that workspaces make at least 1 % larger, and a line on the others."""
-    others = [row for row in rows if row[3] < 1.01 * row[6]]
-    shown = [[*row[:2], *(f"{mib:,.1f}" for mib in row[2:])] for row in rows if row not in others]
-    most = max(others, key=lambda row: row[3] / row[6])
-    header = ["network", "batch", "largest workspace, fp32", "planned", "largest, TF32", "planned",
-              "planned without workspaces"]
-    return (markdown(header, shown) + "\n\n") * bool(shown) + (
-        f"In {len(others)} steps, workspaces of up to {max(row[2] for row in others):,.1f} MiB "
-        f"cost at most {most[3]:,.0f} instead of {most[6]:,.0f} MiB ({most[0]}, {most[1]}).")
+# MiB at 70dc4ad, before engines, passes and products changed: the largest workspace and the planned
+# step, in fp32 and in TF32, with 32, 64 and 128 images.
+BEFORE = {
+    "alexnet": [(9.0, 842, 9.0, 842), (18.0, 968, 18.0, 968), (31.5, 1216, 31.5, 1216)],
+    "googlenet": [(12.2, 655, 12.2, 655), (24.5, 1157, 24.5, 1157), (30.6, 2161, 30.6, 2161)],
+    "resnet50": [(36.8, 2671, 24.5, 2671), (49.0, 5031, 32.0, 5031), (98.0, 9753, 32.0, 9753)],
+    "inception-resnet": [(65.6, 5250, 28.4, 5250), (127.0, 9836, 28.4, 9836),
+                         (249.8, 19028, 30.0, 19028)],
+    "vgg16": [(24.5, 2805, 24.5, 2797), (30.6, 4019, 30.6, 4009), (24.5, 6443, 24.5, 6437)]}
 
 
-def workspaces(runner):
-    """The largest workspace and the reserved MiB of a step on that card, and without workspaces."""
+def bytes_fused(graph):
+    """The bytes that a step would move more if what batch normalization adds, masks, sums and
+    normalizes in its passes were ops of their own: 17 passes of a block instead of 12, and 25
+    instead of 16 behind a projection."""
+    sizes = [tensor["bytes"] for tensor in graph["tensors"]]
+    images = [[sizes[value] for value in op["inputs"]] for op in graph["ops"]
+              if op["name"] == "batch_norm_grad_of_sum"]
+    return sum((9 if of_op.count(of_op[0]) > 4 else 5) * of_op[0] for of_op in images)
+
+
+def cuda_steps(runner):
+    """What a step moves, its largest workspace and its reserved MiB on that card, before and now."""
     skyline, card = runner.program("skyline"), "tests/benchmarks/h100.json"
 
     def step(model, batch_size, *flags):
-        text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", batch_size,
-                             "--device", "cuda", "--no-prefetch", "--engines", card,
-                             "--allocators", "planned", "--json", *flags)
-        answer = json.loads(text or '{"categories": {}, "allocators": {"planned": {"peak_reserved": 1}}}')
+        with tempfile.TemporaryDirectory() as directory:
+            graph = pathlib.Path(directory, "step.json")
+            text = runner.output(skyline, "dry-run", "--model", model, "--batch-size", batch_size,
+                                 "--device", "cuda", "--no-prefetch", "--engines", card,
+                                 "--allocators", "planned", "--write-graph", graph, "--json", *flags,
+                                 shown=f"{model}, {batch_size}")
+            if not text:
+                return 0, 0, 0, 0
+            answer = json.loads(text)
+            moved, fused = answer["moved_bytes"], bytes_fused(json.loads(graph.read_text()))
         return (answer["categories"].get("workspace", {"peak_bytes": 0})["peak_bytes"] / 2**20,
-                answer["allocators"]["planned"]["peak_reserved"] / 2**20)
+                answer["allocators"]["planned"]["peak_reserved"] / 2**20,
+                (moved + fused) / 1e9, moved / 1e9)
 
-    rows = [[*case, *step(*case), *step(*case, "--tf32"), step(*case, "--workspace", 0)[1]]
-            for case in itertools.product(["alexnet", "googlenet", "resnet50", "inception-resnet",
-                                           "vgg16"], [32, 64, 128])]
+    def row(model, batch_size, before):
+        fp32, tf32 = step(model, batch_size), step(model, batch_size, "--tf32")
+        none = step(model, batch_size, "--workspace", 0)
+        figures = zip(before, (*fp32[:2], *tf32[:2]), ("{:,.1f}", "{:,.0f}") * 2)
+        return [model, batch_size, f"{fp32[2]:.1f} → {fp32[3]:.1f}",
+                *(f"{digits.format(old)} → {digits.format(now)}" for old, now, digits in figures),
+                f"{none[1]:,.0f}"]
+
+    rows = [row(model, batch_size, before) for model, befores in BEFORE.items()
+            for batch_size, before in zip((32, 64, 128), befores)]
     runner.commands = ["skyline dry-run --model M --batch-size B --device cuda --no-prefetch "
                        f"--engines {card} "
-                       "--allocators planned [--tf32] [--workspace 0] --json"]
-    return decisive_workspaces(rows)
+                       "--allocators planned [--tf32] [--workspace 0] --write-graph G --json"]
+    return markdown(["network", "batch", "GB moved", "largest workspace, fp32, MiB", "planned",
+                     "largest workspace, TF32", "planned", "without workspaces"],
+                    by_first_cell(rows))
 
 
 def wmt(runner):
@@ -348,7 +374,7 @@ PARTS = {
     "pytorch-memory": pytorch("pytorch_memory.py", "skyline", "--batches", "32,64,128", "--device",
                               "cuda", "--engines", "tests/benchmarks/h100.json", shape=shortened),
     "predicted": predicted,
-    "workspaces": workspaces,
+    "cuda-steps": cuda_steps,
     "ranks": scripted("ranks.py", shape=shortened, needs="mpirun"),
     "ddp": pytorch("ranks_against_ddp.py", "skyline", shape=shortened),
     "dry-runs": printed("dry_run_benchmark"),
