@@ -1,7 +1,8 @@
 """Times skyline.pytorch.within beside torch.utils.checkpoint and PyTorch's activation_memory_budget.
 
-    PYTHONPATH=build/release/memory/python python3 pytorch_within.py [--words T] [--batch B]
-        [--shares 0.75,0.5,0.35] [--steps N] [--blocks N] [--no-compiler]
+    LD_PRELOAD=libtcmalloc_minimal.so.4 PYTHONPATH=build/release/memory/python
+        python3 pytorch_within.py [--words T] [--batch B] [--shares 0.75,0.5,0.35] [--steps N]
+        [--blocks N] [--no-compiler]
 
 The network has GPT-2's sizes (124M), with a head of its own: where it is tied, the sum of its two
 gradients needs more than a short text's activations. Gradients stay from step to step, as where some
@@ -10,7 +11,8 @@ keeps all - (1 - share) * activations. Bytes of rivals are those of PyTorch's al
 `within` shows both, foreseen and by the profiler. Each rival is asked for the fastest setting within the
 budget: checkpoint for as few blocks as possible, PyTorch's budget for the largest value of a few; that
 is compiled with eager kernels ("aot_eager_decomp_partition"), so that only the choice differs. Steps take
-turns; the fastest one of each counts.
+turns; the fastest one of each counts. Without tcmalloc (Debian's libtcmalloc-minimal4), which tuning
+guides advise, a quarter of a step is page faults, whose time nothing foresees.
 """
 
 import argparse
