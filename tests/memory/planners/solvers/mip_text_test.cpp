@@ -1,7 +1,9 @@
 // CBC reads back the files of `plan --write-lp`.
 #include <coin/Cbc_C_Interface.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -23,7 +25,9 @@ struct DeleteCbc {
 
 // Returns the optimum of the program in the file, in units; −1 if CBC finds none.
 double optimum_of_file(const std::string& text, bool mps) {
-  const std::string file = testing::TempDir() + (mps ? "mip_text.mps" : "mip_text.lp");
+  // Another share of the tests may write such a file at the same time.
+  const std::string file =
+      fmt::format("{}mip_text_{}.{}", testing::TempDir(), getpid(), mps ? "mps" : "lp");
   std::ofstream(file) << text;
   const std::unique_ptr<Cbc_Model, DeleteCbc> cbc(Cbc_newModel());
   Cbc_setLogLevel(cbc.get(), 0);
