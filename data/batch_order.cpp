@@ -3,8 +3,6 @@
 #include <numeric>
 #include <utility>
 
-#include "data/host.h"
-
 namespace skyline {
 
 std::size_t random_below(std::size_t bound, std::uint32_t high, std::uint32_t low) {

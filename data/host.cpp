@@ -1,7 +1,6 @@
 #include "data/host.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <exception>

@@ -5,8 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "data/host.h"
-
 namespace skyline {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "framework/step_orders.h"
 
-#include <utility>
-
 #include "framework/ops/ranks/rank_sum_ops.h"
 #include "memory/alignment.h"
 #include "memory/order/placed_order.h"

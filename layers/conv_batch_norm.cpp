@@ -1,7 +1,5 @@
 #include "layers/conv_batch_norm.h"
 
-#include <utility>
-
 namespace skyline {
 
 ConvBatchNorm::ConvBatchNorm(Context& context, std::string_view name, const Options& options)

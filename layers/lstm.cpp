@@ -9,7 +9,6 @@
 #include "framework/ops/array/rows.h"
 #include "framework/ops/connection/linear.h"
 #include "framework/ops/math/arithmetic.h"
-#include "framework/ops/recurrent/lstm.h"
 
 namespace skyline {
 namespace {

@@ -4,11 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "data/host.h"
 #include "data/images/augmentation.h"
 #include "data/images/decoding/image_decoder.h"
 #include "data/images/decoding/image_header.h"
-#include "data/images/decoding/image_resize.h"
 
 namespace skyline {
 namespace {

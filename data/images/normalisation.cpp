@@ -1,12 +1,10 @@
 #include "data/images/normalisation.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 
 #include "data/batch_order.h"
-#include "data/host.h"
 #include "data/images/image_dataset.h"
 
 namespace skyline {

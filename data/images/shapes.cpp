@@ -1,13 +1,10 @@
 #include "data/images/shapes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <string>
 #include <utility>
-
-#include "data/host.h"
 
 namespace skyline {
 namespace {

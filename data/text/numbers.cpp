@@ -4,9 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include "data/host.h"
-#include "data/text/parallel_text.h"
-
 namespace skyline {
 namespace {
 

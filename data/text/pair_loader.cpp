@@ -1,14 +1,11 @@
 #include "data/text/pair_loader.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <utility>
 
-#include "data/host.h"
 #include "data/text/vocabulary.h"
 
 namespace skyline {

@@ -1,10 +1,7 @@
 #include "data/text/parallel_text.h"
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
-#include <string_view>
-#include <utility>
 
 #include "data/host.h"
 #include "data/text/characters.h"

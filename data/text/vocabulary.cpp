@@ -11,7 +11,6 @@
 
 #include "data/host.h"
 #include "data/text/characters.h"
-#include "data/text/parallel_text.h"
 
 namespace skyline {
 namespace {

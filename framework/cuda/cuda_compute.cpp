@@ -1,7 +1,5 @@
 #include "framework/cuda/cuda_compute.h"
 
-#include <cuda_runtime.h>
-
 #include <exception>
 
 #include "framework/cuda/cuda_error.h"

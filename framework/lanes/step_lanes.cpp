@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "memory/lanes/conflicts.h"
 #include "memory/lanes/lane_planner.h"
-#include "memory/lanes/lane_schedule.h"
 
 namespace skyline {
 namespace {

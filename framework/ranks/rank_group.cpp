@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace skyline {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <stdexcept>
-#include <string>
 
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/allocators/bfc_allocator.h"

@@ -1,7 +1,6 @@
 #include "memory/lanes/antichain.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "memory/order/search/max_flow.h"

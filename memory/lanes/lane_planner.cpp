@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "memory/lanes/antichain.h"
 #include "memory/lanes/conflict_planner.h"
 #include "memory/lanes/conflicts.h"
 #include "memory/planners/registry.h"

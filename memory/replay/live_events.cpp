@@ -1,6 +1,5 @@
 #include "memory/replay/live_events.h"
 
-#include <functional>
 #include <utility>
 
 namespace skyline {

@@ -8,8 +8,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "memory/adaptors/adaptor.h"
 #include "memory/allocator.h"

@@ -10,7 +10,6 @@
 #include "memory/formats/graph_file.h"
 #include "memory/solvers/solvers.h"
 #include "train/checkpoints/files.h"
-#include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/decide/live_parts.h"

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "models/models.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/byte_sizes.h"
 #include "train/commands/commands.h"

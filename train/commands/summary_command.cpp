@@ -7,7 +7,6 @@
 #include "train/commands/commands.h"
 #include "train/commands/model_options.h"
 #include "train/lab/model_summary.h"
-#include "train/options/freezing.h"
 #include "train/options/train_options.h"
 
 namespace skyline {

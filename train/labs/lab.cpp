@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "train/cli/table.h"
-#include "train/labs/exercises/exercises.h"
 
 namespace skyline {
 namespace {

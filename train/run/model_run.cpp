@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "framework/interruption_scope.h"
 #include "memory/plan_advice.h"

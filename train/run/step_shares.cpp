@@ -1,7 +1,5 @@
 #include "train/run/step_shares.h"
 
-#include <string>
-
 #include "framework/ranks/rank_group.h"
 #include "train/run/evaluation.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "memory/alignment.h"
 #include "train/run/now_seconds.h"

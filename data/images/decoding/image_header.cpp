@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 

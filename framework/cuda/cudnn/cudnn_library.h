@@ -4,7 +4,6 @@
 #include <cudnn.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <vector>

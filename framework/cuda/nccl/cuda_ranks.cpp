@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "framework/cuda/cuda_error.h"
-#include "framework/ranks/rank_group.h"
 #include "memory/device/cuda_memory.h"
 
 namespace skyline {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <span>
 
 #include "framework/cuda/make_cuda_compute.h"

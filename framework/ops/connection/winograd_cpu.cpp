@@ -1,7 +1,5 @@
 #include "framework/ops/connection/winograd_cpu.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 

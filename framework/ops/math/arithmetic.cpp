@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "framework/apply.h"
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/math/arithmetic_kernels.h"
-#include "framework/ops/support/declared_op.h"
 
 namespace skyline {
 namespace {

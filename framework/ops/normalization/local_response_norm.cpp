@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "framework/apply.h"
 #include "framework/ops/normalization/local_response_norm_kernels.h"
 #include "framework/ops/support/declared_op.h"
 

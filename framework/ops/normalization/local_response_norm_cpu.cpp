@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <type_traits>
 
 #include "framework/ops/normalization/local_response_norm_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "framework/host_device.h"
 #include "framework/kernel.h"
 #include "framework/ops/ranks/rank_sum_ops.h"
 

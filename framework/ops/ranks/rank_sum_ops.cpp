@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "framework/ops/ranks/rank_sum_kernels.h"
-#include "framework/ranks/rank_group.h"
 
 namespace skyline {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "memory/device/devices.h"
 #include "models/models.h"
-#include "train/cli/table.h"
 #include "train/decide/live_parts.h"
 #include "train/images/image_run.h"
 #include "train/lab/compared_run.h"
