@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "data/text/text_stream.h"
-#include "data/text/text_windows.h"
 #include "models/gpt.h"
 #include "train/run/model_run.h"
 

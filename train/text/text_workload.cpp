@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "data/text/text_windows.h"
 #include "train/checkpoints/files.h"
 #include "train/data_results.h"
 #include "train/even_workload.h"

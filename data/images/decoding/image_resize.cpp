@@ -6,7 +6,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kChannels = 3;
+constexpr int kPixelChannels = 3;
 
 // Writes the weighted sum of input rows to `row`, which begins at input column `first`.
 void add_rows(const std::uint8_t* pixels, int width, const ResizeAxis::Taps& taps, int first,
@@ -16,7 +16,7 @@ void add_rows(const std::uint8_t* pixels, int width, const ResizeAxis::Taps& tap
     const std::size_t start =
         (static_cast<std::size_t>(taps.first + tap) * static_cast<std::size_t>(width) +
          static_cast<std::size_t>(first)) *
-        kChannels;
+        kPixelChannels;
     const std::uint8_t* in = pixels + start;
     const float weight = taps.weights[tap];
     float* sum = row.data();
@@ -28,9 +28,9 @@ void add_rows(const std::uint8_t* pixels, int width, const ResizeAxis::Taps& tap
 // Writes the weighted sum of pixels of a row that begins at input column `first`.
 void add_columns(const std::vector<float>& row, const ResizeAxis::Taps& taps, int first,
                  float* out) {
-  const float* in = row.data() + static_cast<std::ptrdiff_t>(taps.first - first) * kChannels;
+  const float* in = row.data() + static_cast<std::ptrdiff_t>(taps.first - first) * kPixelChannels;
   float red = 0, green = 0, blue = 0;
-  for (int tap = 0; tap < taps.count; ++tap, in += kChannels) {
+  for (int tap = 0; tap < taps.count; ++tap, in += kPixelChannels) {
     red += taps.weights[tap] * in[0];
     green += taps.weights[tap] * in[1];
     blue += taps.weights[tap] * in[2];
@@ -43,10 +43,11 @@ void add_columns(const std::vector<float>& row, const ResizeAxis::Taps& taps, in
 void add_all(const std::uint8_t* pixels, int width, const ResizeAxis& rows,
              const ResizeAxis& columns, float* out) {
   const int first = columns.first_input();
-  std::vector<float> row(static_cast<std::size_t>(columns.last_input() - first + 1) * kChannels);
+  std::vector<float> row(static_cast<std::size_t>(columns.last_input() - first + 1) *
+                         kPixelChannels);
   for (int y = 0; y < rows.count(); ++y) {
     add_rows(pixels, width, rows[y], first, row);
-    for (int x = 0; x < columns.count(); ++x, out += kChannels) {
+    for (int x = 0; x < columns.count(); ++x, out += kPixelChannels) {
       add_columns(row, columns[x], first, out);
     }
   }

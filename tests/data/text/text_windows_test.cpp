@@ -1,4 +1,4 @@
-#include "data/text/text_windows.h"
+#include "data/text/text_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
