@@ -8,10 +8,10 @@
 
 #include "data/host.h"
 #include "data/images/idx/emnist.h"
+#include "framework/philox.h"
 #include "train/checkpoints/sha256.h"
 #include "train/cli/usage_error.h"
 #include "train/images/image_data.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -164,7 +164,7 @@ ImageData open_cifar(const DataOptions& options, const Cifar& cifar, bool needs_
   if (!needs_train) return data;
   refuse_options_of_files(options, "CIFAR's images come as they are");
   data.warnings = cifar.warnings;
-  const Augmentation augmentation{.random = random_bits(options.seed), .mirrors = options.mirror};
+  const Augmentation augmentation{.random = Philox{options.seed}, .mirrors = options.mirror};
   data.description += fmt::format(", training images moved by up to {} pixels{}",
                                   augmentation.padding, options.mirror ? " and mirrored" : "");
   ImageArrays train = read_cifar_split(cifar, Split::kTrain);

@@ -9,12 +9,12 @@
 
 #include "data/host.h"
 #include "data/images/shapes.h"
+#include "framework/philox.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/safetensors.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
 #include "train/run/now_seconds.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -50,7 +50,7 @@ void refuse_class_names(const DataOptions& options, const std::string& why) {
 
 ImageData open_shapes(const DataOptions& options, const ModelShape& wanted) {
   refuse_class_names(options, "drawn shapes have names");
-  const RandomBits random = random_bits(options.seed);
+  const RandomBits random = Philox{options.seed};
   ImageData data;
   data.normalisation.emplace().fill(kShapesNormalisation);
   data.train = std::make_unique<ShapesDataset>(shapes_options(wanted, options.images),
@@ -94,8 +94,8 @@ ImageData open_image_files(const DataOptions& options, const ModelShape& wanted,
   data.warnings = collection->warnings;
   data.named = collection->named;
   const auto open = [&](Split split) {
-    return std::make_unique<ImageDataset>(collection, split, pipeline, policy,
-                                          random_bits(options.seed), data.bad_images);
+    return std::make_unique<ImageDataset>(collection, split, pipeline, policy, Philox{options.seed},
+                                          data.bad_images);
   };
   auto test = open(Split::kTest);
   data.test_images = test.get();
@@ -273,7 +273,7 @@ std::shared_ptr<const MeanImage> compute_mean(const ImageData& data, const DataO
     console.show_transient(fmt::format("mean image: {} of {} images", done, images));
   };
   MeanImage mean =
-      mean_image(*data.train_images, random_bits(options.seed),
+      mean_image(*data.train_images, Philox{options.seed},
                  {.threads = static_cast<std::size_t>(options.decode_threads), .progress = show});
   if (options.mean == "channel") mean = channel_mean(mean);
   console.wipe_transient();

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "framework/cuda/make_cuda_compute.h"
+#include "framework/philox.h"
 #include "train/decide/engines.h"
 #include "train/options/step_options.h"
 #include "train/run/dry_run.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -103,7 +103,7 @@ void ImageRun::open_loader() {
                                 .start = next_,
                                 .step_batches = context.training() ? shares().batches() : 1,
                                 .share = shares().of_data()},
-                  random_bits(seed_));
+                  Philox{seed_});
 }
 
 double ImageRun::next() {
@@ -128,7 +128,7 @@ void ImageRun::read_again() {
           .prefetch = 0,
           .start = batch_.position,
           .share = shares().of_data()},
-         random_bits(seed_))
+         Philox{seed_})
       .next(batch_);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/ops/normalization/batch_norm.h"
+#include "framework/philox.h"
 #include "train/cli/option_list.h"
 #include "train/data_results.h"
 #include "train/even_workload.h"
@@ -13,7 +14,6 @@
 #include "train/options/train_options.h"
 #include "train/report/report.h"
 #include "train/run/dry_run.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -78,7 +78,7 @@ class ImageWorkload final : public EvenWorkload {
                         {.batch_size = run_options_.batch_size,
                          .prefetch = 0,
                          .step_batches = static_cast<std::size_t>(step_batches(options))},
-                        random_bits(options.data.seed));
+                        Philox{options.data.seed});
     facts_ = {.name = data_.train->name(),
               .item = "images",
               .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),

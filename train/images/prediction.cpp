@@ -9,11 +9,11 @@
 #include "data/host.h"
 #include "data/images/image_dataset.h"
 #include "data/images/image_folder.h"
+#include "framework/philox.h"
 #include "train/cli/table.h"
 #include "train/data_results.h"
 #include "train/images/image_data.h"
 #include "train/images/image_step.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -43,7 +43,7 @@ std::unique_ptr<Dataset> open_images(const TrainedNetwork& trained, const Images
   const DataOptions& options = trained.options.data;
   auto dataset = std::make_unique<ImageDataset>(
       images.collection, Split::kTest, pipeline_of(options, input.height), BadImagePolicy::kSkip,
-      random_bits(options.seed), images.bad);
+      Philox{options.seed}, images.bad);
   if (options.has_mean_image()) dataset->set_mean(stored_mean(run_folder_of(trained.loaded)));
   return dataset;
 }

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/philox.h"
 #include "models/gpt.h"
 #include "train/cli/usage_error.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -26,7 +26,7 @@ TextStream open_text(const TrainOptions& options, const CharacterSet* known) {
   const std::string& data = options.data.data;
   const std::string generator(task_of(options.model).generator);
   if (data == generator) {
-    return sums_text(static_cast<std::size_t>(gpt.characters), random_bits(options.data.seed));
+    return sums_text(static_cast<std::size_t>(gpt.characters), Philox{options.data.seed});
   }
   if (std::filesystem::is_regular_file(data)) {
     return read_characters(ByteReader::open(data), known);

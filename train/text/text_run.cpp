@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "framework/ops/array/rows.h"
+#include "framework/philox.h"
 #include "memory/alignment.h"
 #include "train/run/now_seconds.h"
-#include "train/run/random_bits.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -43,7 +43,7 @@ void TextRun::seek(const BatchPosition& position, std::uint64_t seed) {
                                       .start = position,
                                       .step_batches = context.training() ? shares().batches() : 1,
                                       .share = shares().of_data()},
-                  random_bits(seed));
+                  Philox{seed});
 }
 
 double TextRun::next() {

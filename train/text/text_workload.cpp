@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
+#include "framework/philox.h"
 #include "train/checkpoints/files.h"
 #include "train/data_results.h"
 #include "train/even_workload.h"
 #include "train/report/report.h"
-#include "train/run/random_bits.h"
 #include "train/text/text_data.h"
 #include "train/text/text_run.h"
 
@@ -26,7 +26,7 @@ class TextWorkload final : public EvenWorkload {
                               {.batch_size = run_options_.batch_size,
                                .length = run_options_.length,
                                .step_batches = static_cast<std::size_t>(step_batches(options))},
-                              random_bits(options.data.seed));
+                              Philox{options.data.seed});
     const bool has_characters = text_.characters.size() > 0;
     facts_ = {.name = std::filesystem::path(text_.name).filename().string(),
               .item = "windows",

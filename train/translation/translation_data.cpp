@@ -9,9 +9,9 @@
 
 #include "data/host.h"
 #include "data/text/numbers.h"
+#include "framework/philox.h"
 #include "train/checkpoints/files.h"
 #include "train/cli/usage_error.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -72,10 +72,10 @@ Texts read_texts(const TranslationOptions& options, const std::string& data, std
     texts.train = read_text_files(partners(options.source, options.target), train_options);
   } else if (data == "numbers") {
     texts.train =
-        numbers_text(static_cast<std::size_t>(options.pairs), Split::kTrain, random_bits(seed));
+        numbers_text(static_cast<std::size_t>(options.pairs), Split::kTrain, Philox{seed});
     if (!texts.val) {
-      texts.val = numbers_text(static_cast<std::size_t>(options.val_pairs), Split::kTest,
-                               random_bits(seed));
+      texts.val =
+          numbers_text(static_cast<std::size_t>(options.val_pairs), Split::kTest, Philox{seed});
     }
   } else if (std::filesystem::is_regular_file(data)) {
     texts.train = read_parallel_text(ByteReader::open(data), {}, train_options);

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/philox.h"
 #include "memory/alignment.h"
 #include "train/run/now_seconds.h"
-#include "train/run/random_bits.h"
 #include "train/run/step_scope.h"
 #include "train/translation/translation_evaluation.h"
 #include "train/translation/translator.h"
@@ -45,7 +45,7 @@ void TranslationRun::seek(const BatchPosition& position, std::uint64_t seed) {
       return dry->trace(batches, savings);
     };
   }
-  pairs_.emplace(PairLoader(data_->train, loader, random_bits(seed)), step_batches(),
+  pairs_.emplace(PairLoader(data_->train, loader, Philox{seed}), step_batches(),
                  options_.plan_each_batch ? memory.session() : nullptr, choices_,
                  std::move(dry_step), step_kind());
 }

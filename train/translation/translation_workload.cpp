@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/text/pair_loader.h"
+#include "framework/philox.h"
 #include "memory/alignment.h"
 #include "memory/session/tag_matcher.h"
 #include "memory/trace.h"
@@ -17,7 +18,6 @@
 #include "train/decide/step_budget.h"
 #include "train/options/train_options.h"
 #include "train/report/report.h"
-#include "train/run/random_bits.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
 #include "train/workload.h"
@@ -142,7 +142,7 @@ class TranslationWorkload final : public Workload {
     tell(console, "", data_.train_summary);
     if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);
     for (const std::string& note : data_.notes) console.say(note);
-    const PairLoader loader(data_.train, run_options_.loader, random_bits(options.data.seed));
+    const PairLoader loader(data_.train, run_options_.loader, Philox{options.data.seed});
     facts_ = {.name = data_.name,
               .item = "sentences",
               .batches_per_epoch = static_cast<std::int64_t>(loader.batches_per_epoch()),
@@ -294,7 +294,7 @@ class TranslationWorkload final : public Workload {
     if (batches_) return *batches_;
     const std::int64_t batches = options_.steps ? *options_.steps * step_batches(options_)
                                                 : options_.epochs * facts_.batches_per_epoch;
-    PairLoader loader(data_.train, run_options_.loader, random_bits(options_.data.seed));
+    PairLoader loader(data_.train, run_options_.loader, Philox{options_.data.seed});
     return batches_.emplace(uncovered_batches(loader, batches));
   }
   const LongestBatches& longest(const StepDecisions& decisions, Mode mode) {

@@ -119,7 +119,7 @@ TEST_F(CudaGraphTranslation, ResumesBitForBit) {
 
 // Makes sentences of these lengths on both sides, paired and filled at random.
 PairBatch batch_of_shape(const std::vector<std::int32_t>& lengths, std::uint64_t seed) {
-  const RandomBits random = random_bits(seed);
+  const RandomBits random = Philox{seed};
   SentencePairs pairs{.name = "random sentences"};
   std::vector<std::size_t> indices;
   for (SentenceList* side : {&pairs.source, &pairs.target}) {

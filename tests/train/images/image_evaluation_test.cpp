@@ -16,7 +16,7 @@ using namespace tests;
 class EvaluateTest : public ::testing::Test {
  protected:
   ShapesDataset dataset(std::size_t size) {
-    return {{.size = size, .channels = 1, .height = 16, .width = 16}, Split::kTest, random_bits(2)};
+    return {{.size = size, .channels = 1, .height = 16, .width = 16}, Split::kTest, Philox{2}};
   }
   ImageRun experiment_{
       {.check = true}, seeded(), {.model = "lenet", .shape = small_shape("lenet")}};
@@ -86,7 +86,7 @@ TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
   ImageRun evaluated({.check = true}, seeded(),
                      {.model = "resnet20", .shape = small_shape("resnet20")});
   const ShapesDataset data({.size = 10, .channels = 3, .height = 16, .width = 16}, Split::kTest,
-                           random_bits(2));
+                           Philox{2});
   for (const Batch& batch : small_batches(small_shape("resnet20"), 4, 4)) {
     evaluate(evaluated.context, *evaluated.model, data, {4});
     EXPECT_TRUE(evaluated.context.training());

@@ -9,13 +9,13 @@
 #include <numeric>
 
 #include "data/images/shapes.h"
+#include "framework/philox.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
 #include "tests/train/temporary_folder.h"
 #include "train/cli/option_list.h"
 #include "train/images/image_step.h"
-#include "train/run/random_bits.h"
 
 namespace skyline {
 namespace {
@@ -228,7 +228,7 @@ TEST_F(PredictionTest, DrawnShapesAsFilesKeepTheirClasses) {
   TrainedNetwork trained = load_network({.checkpoint = run_}, kImagesOnly, console);
   trained.options = resolved(trained.options);
   const ShapesDataset shapes({.size = 30, .channels = 1, .height = 28, .width = 28}, Split::kTest,
-                             random_bits(0));
+                             Philox{0});
   std::vector<std::vector<Guess>> expected;
   const auto run = inference_run(trained, {1, 28, 28, 10});
   for_each_image(run->context, *run->model, shapes, {.batch_size = 4},

@@ -7,10 +7,10 @@
 
 #include "data/images/shapes.h"
 #include "data/loader.h"
+#include "framework/philox.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/images/image_data.h"
 #include "train/images/image_run.h"
-#include "train/run/random_bits.h"
 
 // Small models on small images; a training step takes milliseconds.
 namespace skyline::tests {
@@ -33,8 +33,8 @@ inline std::vector<Batch> small_batches(const ModelShape& shape, std::size_t bat
                                .channels = shape.channels,
                                .height = shape.height,
                                .width = shape.width},
-                              Split::kTrain, random_bits(5));
-  Loader loader(dataset, {.batch_size = batch_size, .prefetch = 0}, random_bits(5));
+                              Split::kTrain, Philox{5});
+  Loader loader(dataset, {.batch_size = batch_size, .prefetch = 0}, Philox{5});
   std::vector<Batch> batches;
   for (std::size_t i = 0; i < count; ++i) batches.push_back(loader.next());
   return batches;

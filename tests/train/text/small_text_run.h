@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/philox.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/options/train_options.h"
-#include "train/run/random_bits.h"
 #include "train/text/text_data.h"
 #include "train/text/text_run.h"
 
@@ -13,7 +13,7 @@
 namespace skyline::tests {
 
 inline const TextStream& small_sums() {
-  static const TextStream text = sums_text(3000, random_bits(5));
+  static const TextStream text = sums_text(3000, Philox{5});
   return text;
 }
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/philox.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/options/train_options.h"
-#include "train/run/random_bits.h"
 #include "train/translation/translation_data.h"
 #include "train/translation/translation_run.h"
 
@@ -31,7 +31,7 @@ inline Seq2SeqShape small_seq2seq(const TranslationData& data, bool unroll = fal
 
 inline std::vector<PairBatch> small_pair_batches(const TranslationData& data, std::size_t count,
                                                  std::size_t batch_size = 6) {
-  PairLoader loader(data.train, {.batch_size = batch_size}, random_bits(4));
+  PairLoader loader(data.train, {.batch_size = batch_size}, Philox{4});
   std::vector<PairBatch> batches;
   for (std::size_t i = 0; i < count; ++i) batches.push_back(loader.next());
   return batches;
