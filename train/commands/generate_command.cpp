@@ -13,7 +13,6 @@
 #include "train/run/now_seconds.h"
 #include "train/state/training_state.h"
 #include "train/text/text_data.h"
-#include "train/text/text_generator.h"
 
 namespace skyline {
 namespace {
@@ -25,7 +24,6 @@ struct GenerateArguments {
   std::string prompt = "\n";
   std::int64_t length = 400;
   SamplerOptions sampler;
-  std::int64_t seed = 0;
 };
 
 // The characters of a run; none if its words are numbers. Throws CheckpointError.
@@ -35,13 +33,6 @@ CharacterSet characters_of(const TrainedNetwork& trained) {
   CharacterSet characters = CharacterSet::open(file);
   check_characters(characters, file.string(), trained.position().data);
   return characters;
-}
-
-TextRunOptions run_options(const TrainOptions& options, std::size_t characters) {
-  return {.shape = gpt_shape(options.model, options.translation, options.gpt,
-                             static_cast<std::int64_t>(characters)),
-          .length = static_cast<std::size_t>(window_length(options.model, options.gpt)),
-          .batch_size = static_cast<std::size_t>(options.batch_size)};
 }
 
 // Makes the network with the checkpoint's weights, see inference_context(). A run that generates
@@ -98,7 +89,7 @@ CommandResult run(const GenerateArguments& arguments, Console& console) {
   TrainedNetwork trained = load_network(arguments.network, kGptOnly, console);
   trained.options = resolved(trained.options);
   const CharacterSet characters = characters_of(trained);
-  TextRunOptions options = run_options(trained.options, characters.size());
+  TextRunOptions options = text_run_options(trained.options, characters.size());
   options.generates = true;
   const bool spells = characters.size() > 0;
   const std::vector<std::uint16_t> prompt = spells
@@ -106,12 +97,10 @@ CommandResult run(const GenerateArguments& arguments, Console& console) {
                                                 : numbers_in(arguments.prompt, options.shape.words);
   if (prompt.empty()) throw UsageError("--prompt: give at least one character");
   const std::unique_ptr<TextRun> run = inference_run(trained, options, nullptr);
-  SamplerOptions sampler = arguments.sampler;
-  sampler.seed = static_cast<std::uint64_t>(arguments.seed);
   const double started = now_seconds();
   Generated generated{.by = trained, .prompt = arguments.prompt, .text = {}, .words = {}};
   generated.words =
-      generate(*run, prompt, options.length, static_cast<std::size_t>(arguments.length), sampler);
+      run->generate(prompt, static_cast<std::size_t>(arguments.length), arguments.sampler);
   generated.seconds = now_seconds() - started;
   generated.text = spells ? characters.decode(generated.words)
                           : fmt::format(" {}", fmt::join(generated.words, " "));
@@ -156,7 +145,7 @@ CommandResult evaluate_text(TrainedNetwork trained, const std::string& data) {
   given = resolved(given);
   TextStream text = open_text(given, spells ? &characters : nullptr);
   text.only_validates = !data.empty();
-  const TextRunOptions options = run_options(given, characters.size());
+  const TextRunOptions options = text_run_options(given, characters.size());
   const std::unique_ptr<TextRun> run = inference_run(trained, options, &text);
   const double started = now_seconds();
   TextEvaluation answer{.by = trained,
@@ -181,7 +170,7 @@ CommandRun declare_generate(OptionList& list) {
            "Divides the logits: the higher, the more surprising; 0 takes the likeliest character");
   list.add("--top-k", integer(arguments->sampler.top_k, 0, kMany),
            "Draw from the K likeliest characters only (0: from all)");
-  list.add("--seed", integer(arguments->seed, 0, std::numeric_limits<std::int64_t>::max()),
+  list.add("--seed", integer(arguments->sampler.seed, 0, std::numeric_limits<std::int64_t>::max()),
            "Seed of the drawing");
   list.prints(keys<Generated>);
   return [arguments](Console& console) { return run(*arguments, console); };

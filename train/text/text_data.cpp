@@ -39,6 +39,14 @@ TextStream open_text(const TrainOptions& options, const CharacterSet* known) {
       fmt::format("no text '{}': neither a generator ({}) nor a file", data, generator));
 }
 
+TextRunOptions text_run_options(const TrainOptions& options, std::size_t words) {
+  return {.shape = gpt_shape(options.model, options.translation, options.gpt,
+                             static_cast<std::int64_t>(words)),
+          .length = static_cast<std::size_t>(window_length(options.model, options.gpt)),
+          .optimizer = optimizer_options(options),
+          .batch_size = static_cast<std::size_t>(options.batch_size)};
+}
+
 void store_data(const TextStream& text, StoredJson& stored) {
   (*stored)[kCharacters] = text.characters.fingerprint();
   (*stored)[kWords] = text.words.size();

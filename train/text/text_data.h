@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "data/text/text_stream.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/options/train_options.h"
+#include "train/text/text_run.h"
 
 namespace skyline {
 
@@ -15,6 +15,9 @@ inline constexpr const char* kCharactersFile = "characters.txt";
 // are below --vocab-size or the words of the model. Characters are numbered as `known` says, if
 // given. Throws UsageError if there is no such text, and DataError as the readers do.
 TextStream open_text(const TrainOptions& options, const CharacterSet* known = nullptr);
+
+// Returns the options of a run of a model of so many words; 0: --vocab-size or the model's.
+TextRunOptions text_run_options(const TrainOptions& options, std::size_t words);
 
 // Stores the facts about a text in TrainingPosition::data.
 void store_data(const TextStream& text, StoredJson& stored);

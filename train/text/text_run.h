@@ -22,6 +22,17 @@ struct TextRunOptions {
   bool generates = false;
 };
 
+struct SamplerOptions {
+  double temperature = 0.8;  // divides the logits; 0: the likeliest word, the first of equal ones
+  std::int64_t top_k = 0;    // only so many of the likeliest words; 0: all
+  std::int64_t seed = 0;
+};
+
+// Returns the word that the number-th drawing takes, of logits [V]: by Philox, so that it depends
+// only on these arguments. Computes in double precision.
+std::uint16_t sampled_word(std::span<const float> logits, const SamplerOptions& options,
+                           std::uint64_t number);
+
 // A run of a model that goes on with a text.
 class TextRun final : public ModelRun {
  public:
@@ -53,6 +64,10 @@ class TextRun final : public ModelRun {
   // Computes the logits of the last word alone; its plan serves all shorter texts, too. Empty in a
   // dry run.
   std::vector<float> next_word(std::span<const std::int32_t> words);
+  // Returns `count` words that follow the prompt, one after another; each sees at most `length`
+  // words before it. The prompt has at least one word, and the run is in inference mode.
+  std::vector<std::uint16_t> generate(std::span<const std::uint16_t> prompt, std::size_t count,
+                                      const SamplerOptions& options);
 
   // Reports loss, perplexity and bits a word over all windows of the validation text, which lie
   // side by side. Runs outside of steps, as a translation's evaluation does.

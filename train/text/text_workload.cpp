@@ -6,7 +6,6 @@
 #include "train/even_workload.h"
 #include "train/report/report.h"
 #include "train/text/text_data.h"
-#include "train/text/text_run.h"
 
 namespace skyline {
 namespace {
@@ -17,11 +16,7 @@ class TextWorkload final : public EvenWorkload {
   TextWorkload(const TrainOptions& options, const LiveParts& live, Console& console)
       : EvenWorkload(options, live, console),
         text_(open_text(options)),
-        run_options_{.shape = gpt_shape(options.model, options.translation, options.gpt,
-                                        static_cast<std::int64_t>(text_.vocabulary)),
-                     .length = static_cast<std::size_t>(window_length(options.model, options.gpt)),
-                     .optimizer = optimizer_options(options),
-                     .batch_size = static_cast<std::size_t>(options.batch_size)} {
+        run_options_(text_run_options(options, text_.vocabulary)) {
     const WindowLoader loader(text_.name, text_.training(),
                               {.batch_size = run_options_.batch_size,
                                .length = run_options_.length,

@@ -10,7 +10,6 @@
 #include "tests/train/text/small_text_run.h"
 #include "train/options/memory_options.h"
 #include "train/run/dry_run.h"
-#include "train/text/text_generator.h"
 
 namespace skyline {
 namespace {
@@ -170,7 +169,7 @@ std::vector<std::uint16_t> generated_words(const MemoryOptions& memory,
   }
   const std::vector<std::uint16_t> prompt(small_sums().words.begin(),
                                           small_sums().words.begin() + 3);
-  const auto words = generate(run, prompt, kSmallLength, 40, options);
+  const auto words = run.generate(prompt, 40, options);
   if (plans) {  // one plan serves all lengths
     EXPECT_EQ(run.memory.session()->session_statistics().deviations, 0u);
     EXPECT_EQ(run.memory.session()->session_statistics().replans, 0u);
