@@ -11,7 +11,7 @@
 #include "train/commands/commands.h"
 #include "train/data_results.h"
 #include "train/images/image_data.h"
-#include "train/options/translation_options.h"
+#include "train/options/text_options.h"
 
 namespace skyline {
 

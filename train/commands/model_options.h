@@ -6,9 +6,8 @@
 
 #include "train/cli/usage_error.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/options/gpt_options.h"
 #include "train/options/step_options.h"
-#include "train/options/translation_options.h"
+#include "train/options/text_options.h"
 
 namespace skyline {
 

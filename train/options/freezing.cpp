@@ -1,4 +1,4 @@
-#include "train/options/freezing.h"
+// frozen_parameters() of train_options.h.
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -11,8 +11,8 @@
 #include "memory/device/simulated_device.h"
 #include "models/gpt.h"
 #include "models/models.h"
-#include "models/seq2seq.h"
 #include "train/cli/usage_error.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -29,16 +29,16 @@ std::string owner_of(const std::string& name) {
 }
 
 // Makes the network without memory: names depend on neither images nor words.
-std::vector<Named> names_in(const std::string& model, const TranslationOptions& translation,
-                            const GptOptions& gpt, Mode mode) {
+std::vector<Named> names_in(const TrainOptions& options, Mode mode) {
   SimulatedDevice device;
   BestFitPool pool(device);
   Context context(pool, {.dry_run = Emulation(), .mode = mode});
+  const std::string& model = options.model;
   std::unique_ptr<Network> network;
   if (model == kSeq2Seq) {
-    network = std::make_unique<Seq2Seq>(context, seq2seq_shape(translation, 1, 1));
+    network = std::make_unique<Seq2Seq>(context, seq2seq_shape(options.translation, 1, 1));
   } else if (find_gpt(model) != nullptr) {
-    network = std::make_unique<Gpt>(context, gpt_shape(model, translation, gpt, 1));
+    network = std::make_unique<Gpt>(context, gpt_shape(model, options.translation, options.gpt, 1));
   } else {
     const ModelEntry& entry = find_model(model);
     network = entry.make(context, entry.shape);
@@ -89,23 +89,22 @@ std::set<std::string> within(const std::string& layer, const std::vector<Named>&
 
 }  // namespace
 
-std::vector<std::string> frozen_parameters(const StepOptions& step, const std::string& model,
-                                           const TranslationOptions& translation,
-                                           const GptOptions& gpt) {
+std::vector<std::string> frozen_parameters(const TrainOptions& options) {
+  const StepOptions& step = options.step;
   if (step.freeze.empty() && !step.train_last) return {};
-  const std::vector<Named> all = names_in(model, translation, gpt, Mode::kTraining);
+  const std::vector<Named> all = names_in(options, Mode::kTraining);
   std::set<std::string> frozen;
   for (const std::string& layer : step.freeze) frozen.merge(within(layer, all));
   if (step.train_last) {
     // Without the auxiliary heads, which are only in training.
-    const std::string last = names_in(model, translation, gpt, Mode::kInference).back().own;
+    const std::string last = names_in(options, Mode::kInference).back().own;
     for (const Named& name : all) {
       if (owner_of(name.own) != owner_of(last)) frozen.insert(name.own);
     }
   }
   if (frozen.size() == all.size()) {
     throw UsageError(
-        fmt::format("--freeze names every layer of {}: nothing would be trained", model));
+        fmt::format("--freeze names every layer of {}: nothing would be trained", options.model));
   }
   return {frozen.begin(), frozen.end()};
 }

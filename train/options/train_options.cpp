@@ -15,7 +15,6 @@
 #include "models/seq2seq.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/option_list.h"
-#include "train/options/freezing.h"
 
 namespace skyline {
 namespace {
@@ -332,8 +331,7 @@ TrainOptions resolved(TrainOptions options) {
   if (!options.translation.source.empty() && has_data) {
     throw UsageError("--data and --source exclude each other: give one of them");
   }
-  options.step.frozen =
-      frozen_parameters(options.step, options.model, options.translation, options.gpt);
+  options.step.frozen = frozen_parameters(options);
   options = with_whole_paths(std::move(options));
   check_device_of(options.memory.allocator, options.memory.device);
   options.data.seed = static_cast<std::uint64_t>(options.seed);

@@ -9,10 +9,9 @@
 #include "train/optimizers/optimizer.h"
 #include "train/options/data_options.h"
 #include "train/options/device_options.h"
-#include "train/options/gpt_options.h"
 #include "train/options/memory_options.h"
 #include "train/options/step_options.h"
-#include "train/options/translation_options.h"
+#include "train/options/text_options.h"
 
 namespace skyline {
 
@@ -116,6 +115,12 @@ ResumedOptions merged_with_stored(const OptionList& list, const TrainOptions& gi
 
 // Batches of one step, over all ranks.
 std::int64_t step_batches(const TrainOptions& options);
+
+// Returns the names of the parameters that --freeze and --train-last leave as they are in a network
+// of the options' model. A layer's name is that of files (PyTorch's) or, where no file's name fits,
+// that of `summary`; it stands for all inside it, and * and ? for any characters. Throws UsageError
+// for a name that fits nothing, and if nothing is left to train.
+std::vector<std::string> frozen_parameters(const TrainOptions& options);
 
 OptimizerOptions optimizer_options(const TrainOptions& options);
 // The rates of a run of so many steps, `epoch_steps` of them an epoch.

@@ -12,7 +12,7 @@
 #include "data/text/parallel_text.h"
 #include "data/text/vocabulary.h"
 #include "train/checkpoints/checkpoint.h"
-#include "train/options/translation_options.h"
+#include "train/options/text_options.h"
 
 namespace skyline {
 

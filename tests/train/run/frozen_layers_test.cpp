@@ -12,7 +12,7 @@
 #include "train/checkpoints/checkpoint.h"
 #include "train/cli/usage_error.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/options/freezing.h"
+#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -25,10 +25,10 @@ using testing::ThrowsMessage;
 using Names = std::vector<std::string>;
 
 Names frozen(const std::string& model, Names layers, bool all_but_last = false) {
-  StepOptions step;
-  step.freeze = std::move(layers);
-  step.train_last = all_but_last;
-  return frozen_parameters(step, model, {});
+  TrainOptions options{.model = model};
+  options.step.freeze = std::move(layers);
+  options.step.train_last = all_but_last;
+  return frozen_parameters(options);
 }
 
 TEST(FrozenParameters, HaveTheNamesOfFilesOrElseOfTheNetwork) {
@@ -182,9 +182,9 @@ TEST(FrozenLayers, OfTranslationKeepTheirBits) {
       SCOPED_TRACE(layers.front());
       StepOptions step;
       step.freeze = layers;
-      TranslationOptions text;
-      text.layers = 2;
-      step.frozen = frozen_parameters(step, "seq2seq", text);
+      TrainOptions text{.model = "seq2seq", .step = step};
+      text.translation.layers = 2;
+      step.frozen = frozen_parameters(text);
       Context::Options options = context_options(step);
       options.seed = seeded().seed;
       TranslationRun run({}, options, small_run(small_seq2seq(data, unroll)));

@@ -9,7 +9,7 @@
 #include "tests/train/images/paper_training.h"
 #include "tests/train/translation/small_translation.h"
 #include "train/lab/dry_run/model_dry_run.h"
-#include "train/options/freezing.h"
+#include "train/options/train_options.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
@@ -30,7 +30,7 @@ struct TracedStep {
     StepOptions step{
         .in_place = in_place, .recompute = recompute, .fused_update = fused_update, .order = order};
     if (freezes) step.freeze = {"*1*"};
-    step.frozen = frozen_parameters(step, model, {});
+    step.frozen = frozen_parameters({.model = model, .step = step});
     return step;
   }
   Context::Options options() const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/seq2seq.h"
@@ -10,8 +11,7 @@
 namespace skyline {
 
 class OptionList;
-struct PairLoaderOptions;
-struct TrainOptions;
+struct GptShape;
 
 // Input and size of a translation model. Sentences come from the generator `numbers` or one
 // tab-separated file, both given by --data, or from pairs of files of lines, which are read as one
@@ -57,5 +57,28 @@ TranslationOptions resolved(TranslationOptions options);
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
                            std::int64_t target_words);
+
+// Text and size of a model that goes on with a text; layers, units, dropout and the vocabulary of
+// --tokens are in TranslationOptions. Text comes from the generator `sums` or a file, given by
+// --data, or from numbers of words.
+struct GptOptions {
+  std::string tokens;                  // file of words as numbers; empty: --data
+  std::int64_t characters = 200'000;   // of the generator
+  std::optional<std::int64_t> length;  // words of a window; unset: the model's most
+  std::optional<std::int64_t> heads;   // unset: the model's
+  bool biases = false;                 // also of a model that has none
+};
+
+// --heads, --length and --biases.
+void add_gpt_network_options(OptionList& list, GptOptions& options);
+// All options.
+void add_gpt_options(OptionList& list, GptOptions& options);
+
+// Returns the shape of the gpt of this name, with at least as many positions as a window has words,
+// and `words` words; 0: --vocab-size or the model's. `sizes` has the shared options.
+GptShape gpt_shape(std::string_view model, const TranslationOptions& sizes,
+                   const GptOptions& options, std::int64_t words = 0);
+// Returns the words of a window.
+std::int64_t window_length(std::string_view model, const GptOptions& options);
 
 }  // namespace skyline

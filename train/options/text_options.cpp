@@ -1,11 +1,11 @@
-#include "train/options/translation_options.h"
+#include "train/options/text_options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "models/gpt.h"
 #include "train/cli/option_list.h"
-#include "train/options/train_options.h"
 
 namespace skyline {
 namespace {
@@ -15,6 +15,9 @@ constexpr std::int64_t kMostPairs = 10'000'000;  // generated ones are kept: 160
 // Image runs stored before translation existed lack all of these.
 constexpr unsigned kText = kTranslationOnly | kMayBeAbsent;
 constexpr unsigned kAnyText = kTextOnly | kMayBeAbsent;
+constexpr unsigned kOfGpt = kGptOnly | kMayBeAbsent;
+constexpr std::int64_t kMostCharacters = 1'000'000'000;  // a billion take 2 GB
+constexpr std::int64_t kMostLength = 65'536;
 constexpr std::int64_t kLayers = 2, kUnits = 256;
 constexpr double kDropout = 0.1;
 constexpr const char* kPaperSize =
@@ -114,20 +117,54 @@ TranslationOptions resolved(TranslationOptions options) {
 
 Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
                            std::int64_t target_words) {
-  const std::int64_t units = options.units.value_or(kUnits);
-  if (options.paper) {
-    return {.source_words = source_words,
-            .target_words = target_words,
-            .dropout = static_cast<float>(options.dropout.value_or(kDropout)),
-            .unroll = options.unroll};
-  }
-  return {.source_words = source_words,
-          .target_words = target_words,
-          .layers = options.layers.value_or(kLayers),
-          .units = units,
-          .embedding = options.embedding > 0 ? options.embedding : units,
-          .dropout = static_cast<float>(options.dropout.value_or(kDropout)),
-          .unroll = options.unroll};
+  Seq2SeqShape shape{.source_words = source_words,
+                     .target_words = target_words,
+                     .dropout = static_cast<float>(options.dropout.value_or(kDropout)),
+                     .unroll = options.unroll};
+  if (options.paper) return shape;
+  shape.layers = options.layers.value_or(kLayers);
+  shape.units = options.units.value_or(kUnits);
+  shape.embedding = options.embedding > 0 ? options.embedding : shape.units;
+  return shape;
+}
+
+void add_gpt_network_options(OptionList& list, GptOptions& options) {
+  list.add("--heads", integer(options.heads, 1, 1024),
+           "Heads of attention; divide the units (default: the model's)", kOfGpt);
+  list.add("--length", integer(options.length, 1, kMostLength),
+           "Words of a window (default: the model's most, 64 of gpt-small, 256 of gpt-medium and "
+           "1024 of gpt2; a larger number adds positions to the model)",
+           kOfGpt);
+  list.add("--biases", flag(options.biases), "Give gpt-small or gpt-medium biases, as gpt2 has",
+           kOfGpt);
+}
+
+void add_gpt_options(OptionList& list, GptOptions& options) {
+  list.add("--tokens", text(options.tokens, "FILE"),
+           "Text as numbers of 16 bits, of GPT-2's tokenizer for example, instead of --data",
+           kOfGpt);
+  list.add("--characters", integer(options.characters, 100, kMostCharacters),
+           "Characters to generate", kOfGpt);
+  add_gpt_network_options(list, options);
+}
+
+GptShape gpt_shape(std::string_view model, const TranslationOptions& sizes,
+                   const GptOptions& options, std::int64_t words) {
+  GptShape shape = find_gpt(model)->shape;
+  shape.words = words > 0 ? words : sizes.vocab_size.value_or(shape.words);
+  shape.positions = std::max(shape.positions, window_length(model, options));
+  shape.layers = sizes.layers.value_or(shape.layers);
+  shape.heads = options.heads.value_or(shape.heads);
+  shape.units = sizes.units.value_or(shape.units);
+  shape.biases = shape.biases || options.biases;
+  shape.dropout = static_cast<float>(sizes.dropout.value_or(shape.dropout));
+  if (shape.units % shape.heads == 0) return shape;
+  throw UsageError(
+      fmt::format("--heads {} does not divide the {} units", shape.heads, shape.units));
+}
+
+std::int64_t window_length(std::string_view model, const GptOptions& options) {
+  return options.length.value_or(find_gpt(model)->shape.positions);
 }
 
 }  // namespace skyline
