@@ -9,7 +9,6 @@
 #include "framework/ops/attention/attention.h"
 #include "framework/ops/loss/linear_cross_entropy.h"
 #include "framework/ops/math/arithmetic.h"
-#include "layers/linear.h"
 
 namespace skyline {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "framework/ops/loss/softmax.h"
-#include "layers/embedding.h"
-#include "layers/layer_norm.h"
+#include "layers/linear.h"
+#include "layers/normalization.h"
 #include "models/model.h"
 
 namespace skyline {

@@ -7,8 +7,8 @@
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/pooling/pool2d.h"
-#include "layers/conv_batch_norm.h"
 #include "layers/linear.h"
+#include "layers/normalization.h"
 #include "models/image_size.h"
 #include "models/models.h"
 

@@ -7,9 +7,9 @@
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/math/arithmetic.h"
 #include "framework/ops/pooling/pool2d.h"
-#include "layers/batch_norm2d.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
+#include "layers/normalization.h"
 #include "models/models.h"
 
 namespace skyline {

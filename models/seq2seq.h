@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "framework/ops/loss/linear_cross_entropy.h"
-#include "layers/embedding.h"
 #include "layers/linear.h"
 #include "layers/lstm.h"
 #include "models/model.h"

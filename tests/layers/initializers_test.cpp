@@ -1,4 +1,4 @@
-#include "layers/initializers.h"
+#include "layers/layer.h"
 
 #include <gtest/gtest.h>
 

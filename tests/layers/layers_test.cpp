@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "framework/apply.h"
-#include "layers/batch_norm2d.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
+#include "layers/normalization.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"

@@ -9,7 +9,7 @@
 #include "framework/backward/backward_graph.h"
 #include "framework/ops/array/rows.h"
 #include "framework/ops/support/declared_op.h"
-#include "layers/embedding.h"
+#include "layers/linear.h"
 #include "memory/adaptors/observing_adaptors.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/device/cpu_device.h"

@@ -1,6 +1,4 @@
-#include "layers/batch_norm2d.h"
-
-#include <utility>
+#include "layers/normalization.h"
 
 namespace skyline {
 
@@ -28,6 +26,34 @@ Tensor BatchNorm2d::operator()(Context& context, Tensor x, Tensor shortcut,
   return batch_norm(context, std::move(x), std::move(gamma), std::move(beta), std::move(mean),
                     std::move(variance), params, std::move(shortcut),
                     projection ? &of_shortcut : nullptr);
+}
+
+ConvBatchNorm::ConvBatchNorm(Context& context, std::string_view name, const Options& options)
+    : Layer(name),
+      conv_(context, name,
+            {.in = options.in,
+             .out = options.out,
+             .kernel = options.kernel,
+             .stride = options.stride,
+             .padding = options.padding,
+             .groups = options.groups,
+             .bias = options.bias,
+             .initializer = options.initializer}),
+      bn_(make_bn(context, options)) {
+  own_as(options.stored.conv, conv_);
+  own_as(options.stored.bn, bn_);
+}
+
+BatchNorm2d ConvBatchNorm::make_bn(Context& context, const Options& options) const {
+  const LayerScope scope(context, name());
+  return BatchNorm2d(context, "bn", options.out, options.normalization);
+}
+
+Tensor ConvBatchNorm::operator()(Context& context, Tensor x, Tensor shortcut,
+                                 const ConvBatchNorm* projection) const {
+  x = convolve(context, std::move(x));
+  const LayerScope scope(context, name());
+  return bn_(context, std::move(x), std::move(shortcut), projection ? &projection->bn_ : nullptr);
 }
 
 }  // namespace skyline
