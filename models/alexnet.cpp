@@ -7,7 +7,6 @@
 #include "framework/ops/pooling/pool2d.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
-#include "models/image_size.h"
 #include "models/models.h"
 
 namespace skyline {

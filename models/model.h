@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +19,24 @@ struct ModelShape {
   int classes = 10;
   bool operator==(const ModelShape&) const = default;
 };
+
+// An image too small for a network: "[lenet] image, got 11 x 28, expected at least 12 x 12".
+class ImageSizeError : public ShapeError {
+ public:
+  using ShapeError::ShapeError;
+};
+
+// Returns `shape`. Throws ImageSizeError unless its images have at least `smallest` x `smallest`
+// pixels.
+inline const ModelShape& require_image(const std::string& model, const ModelShape& shape,
+                                       int smallest) {
+  const auto text = [](int height, int width) {
+    return std::to_string(height) + " x " + std::to_string(width);
+  };
+  if (shape.height >= smallest && shape.width >= smallest) return shape;
+  throw ImageSizeError(model, "image", text(shape.height, shape.width),
+                       "at least " + text(smallest, smallest));
+}
 
 // How a network is trained unless told otherwise.
 struct TrainingDefaults {

@@ -9,7 +9,6 @@
 #include "framework/ops/pooling/pool2d.h"
 #include "layers/linear.h"
 #include "layers/normalization.h"
-#include "models/image_size.h"
 #include "models/models.h"
 
 namespace skyline {

@@ -14,7 +14,7 @@
 
 #include "data/host.h"
 #include "memory/machine/machine_memory.h"
-#include "models/image_size.h"
+#include "models/model.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
