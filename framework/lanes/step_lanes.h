@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "framework/lanes/byte_uses.h"
-#include "framework/lanes/lane_trial.h"
 #include "memory/allocator.h"
 #include "memory/lanes/lane_schedule.h"
 #include "memory/plan.h"
@@ -22,6 +21,24 @@
 #include "memory/trace.h"
 
 namespace skyline {
+
+// Decides whether lanes are worth using: alternates steps with and without them, and keeps lanes
+// that make a step 15 % shorter.
+class LaneTrial {
+ public:
+  // On lanes, and as many on one lane. The first of each prepares kernels and does not count.
+  static constexpr int kSteps = 6;
+
+  // Returns whether the next step runs on lanes.
+  bool on_lanes() const noexcept { return decided() ? pays_ : one_lane_.size() >= lanes_.size(); }
+  bool decided() const noexcept { return one_lane_.size() == kSteps; }
+  // Ends the next step; `seconds` may be divided by the step's known work.
+  void add(double seconds);
+
+ private:
+  std::vector<double> lanes_, one_lane_;
+  bool pays_ = true;
+};
 
 // Which op of a step runs on which lane. Training and inference steps are planned separately:
 //

@@ -4,8 +4,7 @@
 
 #include "framework/ops/activation/activations_kernels.h"
 #include "framework/ops/math/arithmetic_kernels.h"
-#include "framework/ops/normalization/batch_norm_kernels.h"
-#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/pooling/pool2d_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 

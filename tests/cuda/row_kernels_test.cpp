@@ -10,7 +10,7 @@
 
 #include "framework/ops/array/channels_kernels.h"
 #include "framework/ops/array/rows_kernels.h"
-#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/loss/softmax_kernels.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/thrust_cuda.h"

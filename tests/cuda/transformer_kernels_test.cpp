@@ -2,7 +2,7 @@
 
 #include "framework/compute.h"
 #include "framework/ops/attention/attention_kernels.h"
-#include "framework/ops/normalization/layer_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "tests/cuda/kernel_pair.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/support/declared_op.h"
 #include "framework/ops/support/sum_reader.h"
 

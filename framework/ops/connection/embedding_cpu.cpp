@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "framework/ops/connection/embedding.h"
-#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
 
 namespace skyline {

@@ -7,7 +7,7 @@
 
 #include "framework/kernel.h"
 #include "framework/ops/connection/embedding.h"
-#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/support/divider.h"
 #include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"

@@ -9,7 +9,7 @@
 #include "framework/ops/activation/activations.h"
 #include "framework/ops/array/reshape.h"
 #include "framework/ops/math/arithmetic.h"
-#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/declared_op.h"
 #include "framework/ops/support/sum_reader.h"
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "framework/ops/activation/activations_kernels.h"
-#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
 
 // Written by hand, because oneDNN 2.6's batch normalization takes twice the time for channels-last

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "framework/ops/normalization/batch_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/images_cuda.h"
 
 // For CUDA sources only.

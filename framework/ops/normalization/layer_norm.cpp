@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "framework/apply.h"
-#include "framework/ops/normalization/layer_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/declared_op.h"
 
 namespace skyline {

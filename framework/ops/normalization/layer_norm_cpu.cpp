@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/ops/normalization/layer_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
 
 namespace skyline {

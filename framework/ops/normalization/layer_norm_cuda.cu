@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "framework/ops/normalization/layer_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/reduce_cuda.h"
 
 namespace skyline {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/declared_op.h"
 
 namespace skyline {

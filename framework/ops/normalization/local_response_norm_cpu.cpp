@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/elementwise_cpu.h"
 
 namespace skyline {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/support/reduce_cuda.h"
 
 // As on the CPU, works on tiles of whole pixels (the channels of large pixels in blocks) and

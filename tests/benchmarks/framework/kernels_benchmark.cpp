@@ -28,8 +28,7 @@
 #include "framework/ops/connection/conv2d.h"
 #include "framework/ops/connection/linear.h"
 #include "framework/ops/math/arithmetic_kernels.h"
-#include "framework/ops/normalization/layer_norm_kernels.h"
-#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "framework/ops/pooling/pool2d_kernels.h"
 
 namespace skyline {

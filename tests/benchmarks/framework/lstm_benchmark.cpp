@@ -29,7 +29,7 @@
 #include "framework/apply.h"
 #include "framework/backward/backward_graph.h"
 #include "framework/ops/array/rows.h"
-#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/loss/softmax.h"
 #include "framework/ops/optimizer/updates.h"
 #include "framework/ops/support/declared_op.h"

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "framework/ops/connection/embedding_kernels.h"
+#include "framework/ops/connection/linear_kernels.h"
 #include "framework/ops/math/arithmetic.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"

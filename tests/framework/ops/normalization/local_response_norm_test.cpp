@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/ops/activation/activations.h"
-#include "framework/ops/normalization/local_response_norm_kernels.h"
+#include "framework/ops/normalization/normalization_kernels.h"
 #include "tests/framework/op_check.h"
 #include "tests/framework/recorded_context.h"
 #include "tests/framework/reference/local_response_norm.h"
