@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "framework/interruption_scope.h"
+#include "memory/alignment.h"
 #include "memory/plan_advice.h"
 #include "train/cli/byte_sizes.h"
+#include "train/run/step_scope.h"
 
 namespace skyline {
 
@@ -47,6 +49,17 @@ float ModelRun::train_step(const UpdateParams& params) {
   return loss;
 }
 
+float ModelRun::inference_loss_step(ShapeKey key) {
+  // In training mode, the staging memory of training steps is large enough.
+  if (!context.training()) context.stage_uploads(input_bytes());
+  const ModeScope mode(context, Mode::kInference);
+  StepScope step(context, key);
+  float loss = 0;
+  context.download(loss_of(0).loss, &loss);
+  step.end();
+  return loss;
+}
+
 // The probabilities lie where the loss came from, and the host has waited for that: reading them
 // asks for no memory of the device and enters no record of the step.
 void ModelRun::count_hits(const Tensor& probabilities) {
@@ -83,6 +96,14 @@ std::optional<std::string> ModelRun::take_news() {
   if (news_) return std::exchange(news_, {});
   PlanAdvice* const advice = context.compute().runner().advice();
   return advice == nullptr ? std::nullopt : advice->take_news();
+}
+
+Tensor upload_words(Context& context, std::span<const std::int32_t> words, std::string_view name) {
+  return context.upload({{std::ssize(words)}, DType::kInt32}, words.data(), name);
+}
+
+std::size_t word_bytes(std::size_t words) {
+  return align_up(words * sizeof(std::int32_t), kAlignmentBytes);
 }
 
 }  // namespace skyline

@@ -122,6 +122,10 @@ class ModelRun : public StepBatches {
   }
   // Makes the optimizer in training mode. Constructors call it after making the network.
   void own_optimizer(const OptimizerOptions& options);
+  // Runs a step of this key that computes the loss of the first current batch in inference mode and
+  // reads it back, as for the perplexity of a validation. Throws WordError, LabelError,
+  // OutOfMemory.
+  float inference_loss_step(ShapeKey key);
   // Returns the labels of the batch whose loss was computed last; none for text.
   virtual std::span<const std::int32_t> labels() const { return {}; }
 
@@ -138,5 +142,10 @@ class ModelRun : public StepBatches {
   bool told_of_held_ = false;
   std::optional<std::string> news_;
 };
+
+// Uploads words i32 [R].
+Tensor upload_words(Context& context, std::span<const std::int32_t> words, std::string_view name);
+// Device bytes of so many words, as an upload rounds them.
+std::size_t word_bytes(std::size_t words);
 
 }  // namespace skyline

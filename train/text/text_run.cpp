@@ -11,23 +11,10 @@
 
 #include "framework/ops/array/rows.h"
 #include "framework/philox.h"
-#include "memory/alignment.h"
 #include "train/run/now_seconds.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {
-namespace {
-
-// Bytes of the uploads of so many words, and of as many places or answers.
-std::size_t upload_bytes(std::size_t words) {
-  return align_up(words * sizeof(std::int32_t), kAlignmentBytes);
-}
-
-Tensor upload_words(Context& context, std::span<const std::int32_t> words, std::string_view name) {
-  return context.upload({{std::ssize(words)}, DType::kInt32}, words.data(), name);
-}
-
-}  // namespace
 
 TextRun::TextRun(const MemoryOptions& memory_options, const Context::Options& context_options,
                  TextRunOptions options, const TextStream* text)
@@ -70,7 +57,7 @@ BatchFacts TextRun::batch_facts() const {
 std::size_t TextRun::input_bytes() const {
   std::size_t bytes = 0;
   for (std::size_t number = 0; number < step_batches(); ++number) {
-    bytes += 3 * upload_bytes(batch(number).words.size());
+    bytes += 3 * word_bytes(batch(number).words.size());
   }
   return bytes;
 }
@@ -98,18 +85,11 @@ float TextRun::inference_step() {
     const std::vector<float> logits = next_word(batch(0).words);
     return logits.empty() ? 0 : *std::ranges::max_element(logits);
   }
-  // In training mode, the staging memory of training steps is large enough.
-  if (!context.training()) context.stage_uploads(input_bytes());
-  const ModeScope mode(context, Mode::kInference);
-  StepScope step(context, {batch(0).windows, StepKind::kInference});
-  float value = 0;
-  context.download(loss(batch(0)), &value);
-  step.end();
-  return value;
+  return inference_loss_step({batch(0).windows, StepKind::kInference});
 }
 
 std::vector<float> TextRun::next_word(std::span<const std::int32_t> words) {
-  context.stage_uploads(2 * upload_bytes(options_.length));
+  context.stage_uploads(2 * word_bytes(options_.length));
   StepScope step(context, {words.size(), StepKind::kInference});
   Tensor z = slice_rows(context, features(words, 1), std::ssize(words) - 1, 1);
   const Tensor logits = model.logits(context, std::move(z));

@@ -6,7 +6,7 @@
 
 #include "data/text/tokenizer.h"
 #include "train/run/step_scope.h"
-#include "train/translation/translation_step.h"
+#include "train/translation/translation_run.h"
 
 namespace skyline {
 namespace {

@@ -10,7 +10,6 @@
 #include "train/options/memory_options.h"
 #include "train/run/memory_summary.h"
 #include "train/translation/translation_run.h"
-#include "train/translation/translation_step.h"
 
 namespace skyline {
 namespace {
