@@ -172,10 +172,8 @@ void PairLoader::sort_windows() {
 }
 
 void PairLoader::shuffle_batches() {
-  const RandomBits batch_random = [this](std::uint64_t, std::uint64_t counter) {
-    return random_(static_cast<std::uint64_t>(DataStream::kBatchOrder), counter);
-  };
-  const auto order = shuffled_order(firsts_.size(), ordered_epoch_, batch_random);
+  const auto order =
+      shuffled_order(firsts_.size(), ordered_epoch_, random_, DataStream::kBatchOrder);
   for (std::size_t i = 0; i < firsts_.size(); ++i) firsts_[i] = order[i] * options_.batch_size;
 }
 
