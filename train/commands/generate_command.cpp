@@ -54,16 +54,14 @@ std::unique_ptr<TextRun> inference_run(const TrainedNetwork& trained, const Text
 }
 
 struct Generated {
-  const TrainedNetwork& by;
+  TrainedNetwork by;
   std::string prompt, text;
   std::vector<std::uint16_t> words;  // that follow the prompt
   double seconds = 0;
-
-  const TrainedNetwork& network() const { return by; }
 };
 
 Rows<Generated> rows(const Generated*) {
-  return {{"", "the network", &Generated::network},
+  return {{"", "the network", &Generated::by},
           {"prompt", "what the text begins with", &Generated::prompt},
           {"text", "what follows; numbers if the network has no characters", &Generated::text},
           {"words", kCount, "generated: characters or numbers",
@@ -109,20 +107,18 @@ CommandResult run(const GenerateArguments& arguments, Console& console) {
 
 // The answer of `skyline evaluate` for a text.
 struct TextEvaluation {
-  const TrainedNetwork& by;
+  TrainedNetwork by;
   std::string data;
   std::size_t windows = 0;
   Evaluation found;
   double seconds = 0;
-
-  const TrainedNetwork& network() const { return by; }
 };
 
 Rows<TextEvaluation> rows(const TextEvaluation*) {
   const auto metric = [](std::size_t number) {
     return [number](auto& answer) { return answer.found.metrics[number].second; };
   };
-  return {{"", "the network", &TextEvaluation::network},
+  return {{"", "the network", &TextEvaluation::by},
           {"data", "what it was evaluated on", &TextEvaluation::data},
           {"windows", kCount, "of text, side by side", &TextEvaluation::windows},
           {"test_loss", kNumber, "of text: mean cross-entropy of a word", metric(0)},

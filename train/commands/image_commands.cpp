@@ -56,7 +56,7 @@ void normalise_as_trained(ImageData& data, const TrainedNetwork& trained, Consol
 
 // What an evaluation says, and the network and data that it is of.
 struct EvaluationAnswer {
-  const TrainedNetwork& network;
+  TrainedNetwork network;
   std::string data;
   int classes = 0;
   Accuracy accuracy;
@@ -64,14 +64,12 @@ struct EvaluationAnswer {
   double seconds = 0;
   ProcessSummary process;
   std::vector<BadImage> bad_images;
-
-  const TrainedNetwork& trained() const { return network; }
 };
 
 Rows<EvaluationAnswer> rows(const EvaluationAnswer*) {
   return {{"model", "the network", [](auto& answer) { return answer.network.options.model; }},
           {"data", "what it was evaluated on", &EvaluationAnswer::data},
-          {"", "the network", &EvaluationAnswer::trained},
+          {"", "the network", &EvaluationAnswer::network},
           {"images", kCount, "evaluated", [](auto& answer) { return answer.accuracy.total; }},
           {"top1", kShare, "images whose likeliest class is theirs",
            [](auto& answer) { return answer.accuracy.top1(); }},
@@ -199,11 +197,8 @@ std::string scaling_text(const Predictions& predictions) {
 
 // The predictions, and the network that made them.
 struct PredictionAnswer {
-  const TrainedNetwork& by;
-  const Predictions& found;
-
-  const TrainedNetwork& network() const { return by; }
-  const Predictions& predictions() const { return found; }
+  TrainedNetwork network;
+  Predictions predictions;
 };
 
 Rows<PredictionAnswer> rows(const PredictionAnswer*) {
