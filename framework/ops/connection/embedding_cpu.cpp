@@ -13,98 +13,62 @@ void check_ids(const std::int32_t* ids, const EmbeddingProblem& problem) {
   }
 }
 
-// Sorts the rows by id (counting sort, so rows of one id stay in order), then writes the table's
-// gradient word by word. One thread owns a word, so the order of additions is fixed.
-class EmbeddingGradKernelCpu : public Kernel {
- public:
-  explicit EmbeddingGradKernelCpu(const EmbeddingProblem& problem) : problem_(problem) {}
+// The rows of a gradient sorted by id, and the gradient that is written word by word.
+struct RowsOfWords {
+  EmbeddingProblem problem;
+  const float* grad_output;
+  std::int32_t* first;  // words + 1: a word's first place among the sorted rows
+  std::int32_t* rows;
+  float* grad_table;
 
-  // Holds the first place of each word among the sorted rows, and the sorted rows.
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(problem_.words + 1 + problem_.rows) * sizeof(std::int32_t);
-  }
-
-  void run(const KernelArguments& arguments) override {
-    const auto* ids = arguments.input<std::int32_t>(0);
-    check_ids(ids, problem_);
-    if (problem_.adds && arguments.outputs[0] != arguments.inputs[2]) {
-      std::copy_n(arguments.input<float>(2), problem_.words * problem_.features,
-                  arguments.output<float>(0));
-    }
-    auto* first = reinterpret_cast<std::int32_t*>(arguments.workspace);
-    std::int32_t* rows = first + problem_.words + 1;
-    sort_rows(ids, first, rows);
-    const std::int64_t chunks = (problem_.words + kChunk - 1) / kChunk;
-    for_each_index(
-        chunks, problem_.words * problem_.features >= kSerialArithmetic, [&](std::int64_t chunk) {
-          const std::int64_t begin = chunk * kChunk;
-          write_words(begin, std::min(begin + kChunk, problem_.words),
-                      {first, rows, arguments.input<float>(1)}, arguments.output<float>(0));
-        });
-  }
-
- private:
-  // Words that a thread writes at a time.
-  static constexpr std::int64_t kChunk = 256;
-  struct Sorted {
-    const std::int32_t* first;
-    const std::int32_t* rows;
-    const float* grad_output;
-  };
-
-  void sort_rows(const std::int32_t* ids, std::int32_t* first, std::int32_t* rows) const {
-    std::fill_n(first, problem_.words + 1, 0);
-    for (std::int64_t row = 0; row < problem_.rows; ++row) ++first[ids[row]];
-    for (std::int64_t word = 1; word <= problem_.words; ++word) first[word] += first[word - 1];
+  // Counts, so rows of one id stay in order.
+  void sort(const std::int32_t* ids) const {
+    std::fill_n(first, problem.words + 1, 0);
+    for (std::int64_t row = 0; row < problem.rows; ++row) ++first[ids[row]];
+    for (std::int64_t word = 1; word <= problem.words; ++word) first[word] += first[word - 1];
     // first[word] starts as the end of the word's places; filling from the back makes it the
     // beginning.
-    for (std::int64_t row = problem_.rows - 1; row >= 0; --row) {
+    for (std::int64_t row = problem.rows - 1; row >= 0; --row) {
       rows[--first[ids[row]]] = static_cast<std::int32_t>(row);
     }
   }
 
   // Most words do not occur. They are cleared in long runs, which are written without being read
   // first.
-  void write_words(std::int64_t begin, std::int64_t end, const Sorted& sorted,
-                   float* grad_table) const {
-    const auto occurs = [&sorted](std::int64_t word) {
-      return sorted.first[word] != sorted.first[word + 1];
-    };
+  void write(std::int64_t begin, std::int64_t end) const {
+    const auto occurs = [this](std::int64_t word) { return first[word] != first[word + 1]; };
     for (std::int64_t word = begin; word < end;) {
       if (occurs(word)) {
-        sum_rows(sorted, word, grad_table + word * problem_.features);
+        sum(word);
         ++word;
         continue;
       }
-      std::int64_t next = word + 1;
-      while (next < end && !occurs(next)) ++next;
-      if (!problem_.adds) {
-        std::fill(grad_table + word * problem_.features, grad_table + next * problem_.features,
+      const std::int64_t unused = word;
+      while (word < end && !occurs(word)) ++word;
+      if (!problem.adds) {
+        std::fill(grad_table + unused * problem.features, grad_table + word * problem.features,
                   0.0f);
       }
-      word = next;
     }
   }
 
   // Sums some features at a time, before they are added to what is there.
-  void sum_rows(const Sorted& sorted, std::int64_t word, float* grad_word) const {
-    const std::int32_t* const end = sorted.rows + sorted.first[word + 1];
-    for (std::int64_t first = 0; first < problem_.features; first += kVectors) {
-      const std::int64_t count = std::min(kVectors, problem_.features - first);
+  void sum(std::int64_t word) const {
+    const std::int32_t* const end = rows + first[word + 1];
+    for (std::int64_t begin = 0; begin < problem.features; begin += kVectors) {
+      const std::int64_t count = std::min(kVectors, problem.features - begin);
       float sums[kVectors] = {};
-      const std::int32_t* row = sorted.rows + sorted.first[word];
-      const auto more = [&] { return sorted.grad_output + *row++ * problem_.features + first; };
+      const std::int32_t* row = rows + first[word];
+      const auto more = [&] { return grad_output + *row++ * problem.features + begin; };
       std::copy_n(more(), count, sums);
       while (row != end) {
         const float* const values = more();
         for (std::int64_t k = 0; k < count; ++k) sums[k] += values[k];
       }
-      float* const to = grad_word + first;
-      for (std::int64_t k = 0; k < count; ++k) to[k] = problem_.adds ? to[k] + sums[k] : sums[k];
+      float* const to = grad_table + word * problem.features + begin;
+      for (std::int64_t k = 0; k < count; ++k) to[k] = problem.adds ? to[k] + sums[k] : sums[k];
     }
   }
-
-  EmbeddingProblem problem_;
 };
 
 }  // namespace
@@ -121,8 +85,27 @@ std::unique_ptr<Kernel> make_embedding_cpu(const EmbeddingProblem& problem) {
   });
 }
 
+// One thread owns a word, so the order of additions is fixed.
 std::unique_ptr<Kernel> make_embedding_grad_cpu(const EmbeddingProblem& problem) {
-  return std::make_unique<EmbeddingGradKernelCpu>(problem);
+  const auto integers = static_cast<std::size_t>(problem.words + 1 + problem.rows);
+  return make_kernel(integers * sizeof(std::int32_t), [problem](const KernelArguments& arguments) {
+    constexpr std::int64_t kChunk = 256;  // words that a thread writes at a time
+    const std::int64_t words = problem.words, elements = words * problem.features;
+    const auto* const ids = arguments.input<std::int32_t>(0);
+    auto* const first = reinterpret_cast<std::int32_t*>(arguments.workspace);
+    auto* const grad_table = arguments.output<float>(0);
+    check_ids(ids, problem);
+    if (problem.adds && arguments.outputs[0] != arguments.inputs[2]) {
+      std::copy_n(arguments.input<float>(2), elements, grad_table);
+    }
+    const RowsOfWords sorted{problem, arguments.input<float>(1), first, first + words + 1,
+                             grad_table};
+    sorted.sort(ids);
+    const std::int64_t chunks = (words + kChunk - 1) / kChunk;
+    for_each_index(chunks, elements >= kSerialArithmetic, [&](std::int64_t chunk) {
+      sorted.write(chunk * kChunk, std::min((chunk + 1) * kChunk, words));
+    });
+  });
 }
 
 }  // namespace skyline
