@@ -1,6 +1,7 @@
 #include "data/text/characters.h"
 
 #include <utf8.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -143,6 +144,13 @@ std::string invalid_utf8_text(std::string_view text, std::size_t position, std::
   std::array<char, 8> byte{};
   std::snprintf(byte.data(), byte.size(), "0x%02x", static_cast<unsigned char>(text[position]));
   return "byte " + std::to_string(first_byte + position + 1) + ": " + byte.data() + " is not UTF-8";
+}
+
+std::string fingerprint(std::size_t count, const std::string& items, std::string_view text) {
+  std::array<char, 16> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08lx",
+                crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
+  return std::to_string(count) + " " + items + ", crc32 " + digits.data();
 }
 
 }  // namespace skyline

@@ -32,4 +32,7 @@ std::string_view wide_encoding(std::string_view start) noexcept;
 std::string invalid_utf8_text(std::string_view text, std::size_t position,
                               std::size_t first_byte = 0);
 
+// "65 characters, crc32 89abcdef" for the number of items, their name and the text of their file.
+std::string fingerprint(std::size_t count, const std::string& items, std::string_view text);
+
 }  // namespace skyline

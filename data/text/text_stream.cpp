@@ -1,7 +1,6 @@
 #include "data/text/text_stream.h"
 
 #include <utf8.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -150,11 +149,7 @@ std::string CharacterSet::file_text() const {
 }
 
 std::string CharacterSet::fingerprint() const {
-  const std::string text = file_text();
-  std::array<char, 16> digits{};
-  std::snprintf(digits.data(), digits.size(), "%08lx",
-                crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
-  return std::to_string(size()) + " characters, crc32 " + digits.data();
+  return skyline::fingerprint(size(), "characters", file_text());
 }
 
 std::vector<std::uint16_t> CharacterSet::encode(const std::string& source,

@@ -1,11 +1,9 @@
 #include "data/text/vocabulary.h"
 
 #include <utf8.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -94,12 +92,7 @@ std::string Vocabulary::file_text() const {
 }
 
 std::string Vocabulary::fingerprint() const {
-  const std::string text = file_text();
-  const uLong sum =
-      crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(text.data()), text.size());
-  std::array<char, 16> digits{};
-  std::snprintf(digits.data(), digits.size(), "%08lx", sum);
-  return std::to_string(size()) + " words, crc32 " + digits.data();
+  return skyline::fingerprint(size(), "words", file_text());
 }
 
 std::int32_t Vocabulary::id(std::string_view word) const {
