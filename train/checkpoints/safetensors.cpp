@@ -331,34 +331,20 @@ std::string write_safetensors(const std::filesystem::path& path,
   return sha256.hex();
 }
 
-Safetensors read_safetensors(const std::filesystem::path& path) {
-  const auto file = std::make_shared<const InputFile>(path);
-  const auto read = [file](std::uint64_t offset, std::span<std::byte> piece) {
-    file->read(offset, piece);
-  };
-  std::vector<std::byte> head(std::min<std::uint64_t>(kLengthBytes, file->bytes()));
+Safetensors decode_safetensors(std::uint64_t file_bytes, std::string_view file,
+                               const ReadBytes& read) {
+  std::vector<std::byte> head(std::min<std::uint64_t>(kLengthBytes, file_bytes));
   read(0, head);
-  head.resize(safetensors_head_bytes(head, file->bytes(), path.string()));
+  head.resize(Decoder(head, file_bytes, file).head_bytes());
   read(0, head);
-  return decode_safetensors_head(head, file->bytes(), path.string(), read);
-}
-
-std::uint64_t safetensors_head_bytes(std::span<const std::byte> start, std::uint64_t file_bytes,
-                                     std::string_view file) {
-  return Decoder(start, file_bytes, file).head_bytes();
-}
-
-Safetensors decode_safetensors_head(std::span<const std::byte> head, std::uint64_t file_bytes,
-                                    std::string_view file, const ReadBytes& read) {
   return Decoder(head, file_bytes, file).decode(read);
 }
 
-Safetensors decode_safetensors(std::span<const std::byte> content, std::string_view file) {
-  const auto read = [content](std::uint64_t offset, std::span<std::byte> piece) {
-    std::ranges::copy(content.subspan(offset, piece.size()), piece.begin());
-  };
-  const std::uint64_t head = safetensors_head_bytes(content, content.size(), file);
-  return decode_safetensors_head(content.first(head), content.size(), file, read);
+Safetensors read_safetensors(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const InputFile>(path);
+  return decode_safetensors(
+      file->bytes(), path.string(),
+      [file](std::uint64_t offset, std::span<std::byte> piece) { file->read(offset, piece); });
 }
 
 }  // namespace skyline

@@ -98,21 +98,13 @@ std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const StoredTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 
-// Returns the bytes before the tensors' data, from the first kLengthBytes of a file. Errors name
-// `file`. Throws SafetensorsError.
-std::uint64_t safetensors_head_bytes(std::span<const std::byte> start, std::uint64_t file_bytes,
-                                     std::string_view file);
-
-// Decodes those bytes. Trusts nothing unchecked: the header's length (at most 100 MB, the format's
-// limit), its JSON, unknown or repeated fields, types, shapes, and offsets, which must leave no gap
-// and no overlap. The tensors get their bytes from read(offset in the file, piece). Throws
-// SafetensorsError.
+// Decodes a file of so many bytes, whose errors name it, from read(offset in the file, piece).
+// Trusts nothing unchecked: the header's length (at most 100 MB, the format's limit), its JSON,
+// unknown or repeated fields, types, shapes, and offsets, which must leave no gap and no overlap.
+// The tensors get their bytes from `read`, too. Throws SafetensorsError.
 using ReadBytes = std::function<void(std::uint64_t offset, std::span<std::byte> piece)>;
-Safetensors decode_safetensors_head(std::span<const std::byte> head, std::uint64_t file_bytes,
-                                    std::string_view file, const ReadBytes& read);
-
-// Decodes a whole file in memory, which must outlive the result. Throws SafetensorsError.
-Safetensors decode_safetensors(std::span<const std::byte> content, std::string_view file);
+Safetensors decode_safetensors(std::uint64_t file_bytes, std::string_view file,
+                               const ReadBytes& read);
 
 // Opens a file; its tensors read from it and keep it open. Throws SafetensorsError, or
 // std::runtime_error when the file cannot be read, as reading its tensors later does.

@@ -43,4 +43,12 @@ inline StoredTensor stored(HostCopy copy) {
   return tensor;
 }
 
+// Decodes a whole file in memory, which must outlive the result. Throws SafetensorsError.
+inline Safetensors decode_safetensors(std::span<const std::byte> content, std::string_view file) {
+  return decode_safetensors(
+      content.size(), file, [content](std::uint64_t offset, std::span<std::byte> piece) {
+        std::ranges::copy(content.subspan(offset, piece.size()), piece.begin());
+      });
+}
+
 }  // namespace skyline
