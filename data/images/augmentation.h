@@ -13,6 +13,14 @@ struct RandomCrop {
 
 // Returns a place from 0 to `room` on both axes, and mirrors with probability 1/2. All depends only
 // on (random's seed, epoch, index).
-RandomCrop random_crop(const RandomBits& random, const Sample& sample, int room);
+inline RandomCrop random_crop(const RandomBits& random, const Sample& sample, int room) {
+  const auto words = random(static_cast<std::uint64_t>(DataStream::kCrop),
+                            sample.epoch << 32 | static_cast<std::uint64_t>(sample.index));
+  // Maps a random word to [0, room]: the upper half of their product.
+  const auto place = [places = static_cast<std::uint64_t>(room) + 1](std::uint32_t word) {
+    return static_cast<int>(word * places >> 32);
+  };
+  return {.top = place(words[0]), .left = place(words[1]), .mirrored = (words[2] & 1) != 0};
+}
 
 }  // namespace skyline

@@ -14,8 +14,6 @@
 
 namespace skyline {
 
-struct TokenizedText;
-
 inline constexpr std::int32_t kUnknownWord = 0;    // "<UNK>"
 inline constexpr std::int32_t kEndOfSentence = 1;  // "<EOS>"; also begins every target
 

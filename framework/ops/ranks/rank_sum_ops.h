@@ -9,8 +9,6 @@
 
 namespace skyline {
 
-class RankGroup;
-
 // Names of the ops below.
 inline constexpr std::string_view kBeginRankSum = "begin_rank_sum";
 inline constexpr std::string_view kBeginShareSum = "begin_share_sum";  // of this rank's share alone
