@@ -10,7 +10,7 @@ lacks its data or PyTorch says so and leaves its table as it is:
     planners       needs $SKYLINE_TRACES, a folder with minimalloc/*.csv and networks/*.csv; times
                    MiniMalloc beside ours if $SKYLINE_MINIMALLOC names its program
                    (github.com/google/minimalloc)
-    predicted, cuda-steps
+    predicted, cuda-steps, kernels
                    need a build with cuDNN, but no card: h100.json describes one
     images         needs $SKYLINE_IMAGES, an image folder
     wmt            needs $SKYLINE_WMT, a folder with WMT's development sets (see wmt_memory.py)
@@ -52,8 +52,8 @@ class Runner:
         self.commands = []
 
     def program(self, name):
-        folder = "train" if name == "skyline" else "tests/benchmarks"
-        path = ROOT / self.build / folder / name
+        folders = {"skyline": "train", "cuda_emulated_tests": "tests/cuda"}
+        path = ROOT / self.build / folders.get(name, "tests/benchmarks") / name
         if not path.exists():
             raise Missing(f"{path} is not built")
         return str(path)
@@ -257,6 +257,32 @@ def cuda_steps(runner):
                     by_first_cell(rows))
 
 
+def kernels(runner):
+    """What the compiler made of passes over images and of an LSTM's cells, for one float at a time
+    and for four; in a sentence, of all kernels."""
+    test = "CompiledKernelsTest.NeedNoMoreThanACardHas"
+    with tempfile.TemporaryDirectory() as directory:
+        answer = pathlib.Path(directory, "answer.json")
+        runner.output(runner.program("cuda_emulated_tests"), f"--gtest_filter={test}",
+                      f"--gtest_output=json:{answer}",
+                      shown=f"cuda_emulated_tests --gtest_filter={test} --gtest_output=json:FILE")
+        if runner.dry_run:
+            return ""
+        lines = json.loads(answer.read_text())["testsuites"][0]["testsuite"][0]["kernels"]
+    names, *figures = zip(*(line.split() for line in lines.splitlines()))
+    plain = subprocess.run(["c++filt"], input="\n".join(names), stdout=subprocess.PIPE, text=True,
+                           check=True).stdout.splitlines()
+    plain = [re.sub(r"^void |skyline::|\(anonymous namespace\)::|(?<=>)\(.*", "", name)
+             .replace("(Added)", "") for name in plain]
+    changed = "channel_sums|finish_sums|for_each_element|column_sums|for_each_kernel<(For|Back)ward"
+    rows = [[f"`{re.sub(r'(?<=kernel<)[14](, )?|(?<=Body<)[14]| (?=>)', '', name)}`", *row]
+            for name, *row in sorted(zip(plain, *figures)) if re.match(changed, name)]
+    registers, spilled = (max(map(int, column)) for column in figures[:2])
+    return (f"{len(names)} kernels of at most {registers} registers a thread, {spilled} bytes spilled"
+            "\n\n" + markdown(["kernel", "registers", "spilled", "loads in flight"],
+                             by_first_cell(rows)))
+
+
 def wmt(runner):
     texts = folder("SKYLINE_WMT")
     script = "tests/benchmarks/pytorch/wmt_memory.py"
@@ -375,6 +401,7 @@ PARTS = {
                               "cuda", "--engines", "tests/benchmarks/h100.json", shape=shortened),
     "predicted": predicted,
     "cuda-steps": cuda_steps,
+    "kernels": kernels,
     "ranks": scripted("ranks.py", shape=shortened, needs="mpirun"),
     "ddp": pytorch("ranks_against_ddp.py", "skyline", shape=shortened),
     "dry-runs": printed("dry_run_benchmark"),
