@@ -42,11 +42,23 @@ class PanelLoops {
     return *reinterpret_cast<const Unaligned*>(from);
   }
 
+  // What the product is added to arrives while it is computed.
+  template <int kCount>
+  [[gnu::always_inline]] static void prefetch(const float* result, Index result_row) {
+    for (int r = 0; r < kCount; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        __builtin_prefetch(result + r * result_row + v * kWidth, 1);
+      }
+    }
+  }
+
   // Computes some rows of a product; each element is a chain of fused multiply-adds in the order of
   // `left`'s columns, whatever rows are beside it.
   template <int kCount>
   [[gnu::always_inline]] static void multiply_rows(const PanelProduct& product, Index row) {
     const float* const left = product.left + row * product.left_row;
+    float* const result = product.result + row * product.result_row;
+    if (product.adds) prefetch<kCount>(result, product.result_row);
     Vector sums[kCount][kVectors] = {};
     for (Index k = 0; k < product.depth; ++k) {
       Vector right[kVectors];
@@ -61,7 +73,6 @@ class PanelLoops {
         for (int v = 0; v < kVectors; ++v) sums[r][v] += factor * right[v];
       }
     }
-    float* const result = product.result + row * product.result_row;
 #pragma GCC unroll 12
     for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 2

@@ -57,6 +57,17 @@ void pack_panel(const PanelMatrix& matrix, std::int64_t panel, float* packed) {
   }
 }
 
+void pack_row(const PanelMatrix& matrix, std::int64_t row, float* packed) {
+  const std::int64_t whole = panel_products().columns;
+  const float* const from = matrix.values + row * matrix.row;
+  for (std::int64_t panel = 0; panel < panel_count(matrix.columns); ++panel) {
+    const std::int64_t count = columns_of(panel, matrix.columns);
+    float* const to = packed + (panel * matrix.rows + row) * whole;
+    std::copy_n(from + panel * whole, count, to);
+    std::fill(to + count, to + whole, 0.0f);
+  }
+}
+
 void multiply_panel(std::int64_t panel, std::int64_t columns, PanelProduct product) {
   const PanelProducts& products = panel_products();
   const std::int64_t count = columns_of(panel, columns);

@@ -45,6 +45,8 @@ std::int64_t panel_count(std::int64_t columns);
 std::int64_t panel_floats(std::int64_t rows, std::int64_t columns);
 // Packs one panel of the matrix; `packed` is where the first one lies.
 void pack_panel(const PanelMatrix& matrix, std::int64_t panel, float* packed);
+// Packs one row of the matrix, whose columns lie side by side, into all panels.
+void pack_row(const PanelMatrix& matrix, std::int64_t row, float* packed);
 // Multiplies by one panel of a matrix of so many columns. The product's `right` is the first panel,
 // its `result` all columns; right_row is not read.
 void multiply_panel(std::int64_t panel, std::int64_t columns, PanelProduct product);

@@ -83,7 +83,8 @@ bool meets_in_caches(const Shape& x, const Shape& y) {
 // it multiplies by all panels. No bit depends on the number of threads.
 class GradWeightPanels final : public Kernel {
  public:
-  GradWeightPanels(const Shape& x, const Shape& y, bool bias) : x_(x), y_(y), bias_(bias) {
+  GradWeightPanels(const Shape& x, const Shape& y, bool bias, bool adds)
+      : x_(x), y_(y), bias_(bias), adds_(adds) {
     workspace_.add_floats(panel_floats(std::min(kRows, x[0]), x[1]));
   }
 
@@ -120,13 +121,13 @@ class GradWeightPanels final : public Kernel {
                         .result_row = in,
                         .rows = count,
                         .depth = rows,
-                        .adds = first > 0});
+                        .adds = adds_ || first > 0});
       }
     });
   }
 
   Shape x_, y_;
-  bool bias_;
+  bool bias_, adds_;
   WorkspaceLayout workspace_;
 };
 
@@ -174,8 +175,12 @@ std::unique_ptr<DnnlKernel> make_row_products(
 
 std::unique_ptr<Kernel> make_grad_weight_products(std::span<const RowRange> pieces, const Shape& x,
                                                   const Shape& y, bool bias) {
-  if (meets_in_caches(x, y)) return std::make_unique<GradWeightPanels>(x, y, bias);
+  if (meets_in_caches(x, y)) return std::make_unique<GradWeightPanels>(x, y, bias, false);
   return std::make_unique<GradWeightProducts>(pieces, x, y, bias);
+}
+
+std::unique_ptr<Kernel> make_grad_weight_panels(const Shape& x, const Shape& y, bool adds) {
+  return std::make_unique<GradWeightPanels>(x, y, false, adds);
 }
 
 }  // namespace skyline

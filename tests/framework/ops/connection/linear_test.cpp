@@ -95,6 +95,8 @@ const LinearCase kLinearNetworks[] = {
     {"words", 195, 64, 300},
     // rows of 2 KiB, in panels without AVX-512: blocks, panels and bands that are not whole
     {"gates", 579, 24, 512},
+    // few rows by a large weight: panels, bands and blocks that are not whole
+    {"classes", 101, 1030, 1025},
 };
 
 INSTANTIATE_TEST_SUITE_P(Small, LinearSmall, testing::ValuesIn(kSmallLinear), linear_name);
@@ -133,12 +135,30 @@ TEST(Linear, RunsOnNoReferenceKernelForAnyNumberOfRows) {
 }
 
 TEST(Linear, SumsTheGradientOfALargeWeightOnce) {
-  const LinearProblem problem{{70, 1025}, {1024, 1025}, {70, 1024}, true};
+  const LinearProblem problem{{300, 1025}, {1024, 1025}, {300, 1024}, true};
   const auto products = [](const std::unique_ptr<Kernel>& kernel) {
     return dynamic_cast<const DnnlKernel&>(*kernel).implementations().size();
   };
   EXPECT_EQ(products(make_linear_grad_weight_cpu(problem)), 1u);
   EXPECT_EQ(products(make_linear_grad_input_cpu({}, problem)), 2u);
+}
+
+TEST(Linear, AddsTheGradientOfALargeWeight) {
+  const LinearProblem problem{{101, 1030}, {1025, 1030}, {101, 1025}};
+  const std::vector<float> x = stored_values(random_tensor(problem.x, kLinearSeed, 0));
+  const std::vector<float> grad_y = stored_values(random_tensor(problem.y, kLinearSeed, 1));
+  std::vector<float> sum(static_cast<std::size_t>(problem.weight.elements()));
+  std::vector<float> once;
+  for (const bool add : {false, true}) {
+    const auto kernel = make_linear_weight_sum_cpu({}, problem, add);
+    std::vector<std::byte> workspace(kernel->workspace_bytes());
+    const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data()),
+                                 reinterpret_cast<const std::byte*>(grad_y.data())};
+    std::byte* outputs[] = {reinterpret_cast<std::byte*>(sum.data())};
+    kernel->run({inputs, outputs, workspace.data()});
+    if (!add) once = sum;
+  }
+  for (std::size_t i = 0; i < sum.size(); ++i) ASSERT_NEAR(sum[i], 2 * once[i], 1e-4) << i;
 }
 
 std::string linear_refusal(std::vector<TensorSpec> inputs) {
