@@ -26,6 +26,17 @@ void for_each_piece(std::int64_t rows, std::int64_t units, const Body& body) {
   });
 }
 
+// The same for some of the rows, on this thread.
+template <typename Body>
+void for_each_piece(std::int64_t rows, std::int64_t units, const RowTurns& turns,
+                    const Body& body) {
+  for (std::int64_t row = turns.first; row < rows; row += turns.step) {
+    for (std::int64_t begin = 0; begin < units; begin += kPiece) {
+      body(row, begin, std::min(begin + kPiece, units));
+    }
+  }
+}
+
 template <bool kBias>
 void forward_piece(const LstmRows& all, std::int64_t row, std::int64_t begin, std::int64_t end) {
   const std::int64_t units = all.units;
@@ -88,16 +99,24 @@ void backward_piece(const LstmGradRows& all, std::int64_t row, std::int64_t begi
   }
 }
 
-}  // namespace
-
-void run_lstm_rows(const LstmRows& rows) {
+// `turns` as in for_each_piece().
+void run_pieces(const LstmRows& rows, const auto&... turns) {
   const auto piece = rows.bias_w != nullptr ? forward_piece<true> : forward_piece<false>;
-  for_each_piece(rows.rows, rows.units, [&](auto... place) { piece(rows, place...); });
+  for_each_piece(rows.rows, rows.units, turns..., [&](auto... place) { piece(rows, place...); });
 }
 
-void run_lstm_grad_rows(const LstmGradRows& rows) {
+void run_pieces(const LstmGradRows& rows, const auto&... turns) {
   const auto piece = rows.after.h != nullptr ? backward_piece<true> : backward_piece<false>;
-  for_each_piece(rows.rows, rows.units, [&](auto... place) { piece(rows, place...); });
+  for_each_piece(rows.rows, rows.units, turns..., [&](auto... place) { piece(rows, place...); });
+}
+
+}  // namespace
+
+void run_lstm_rows(const LstmRows& rows) { run_pieces(rows); }
+void run_lstm_rows(const LstmRows& rows, const RowTurns& turns) { run_pieces(rows, turns); }
+void run_lstm_grad_rows(const LstmGradRows& rows) { run_pieces(rows); }
+void run_lstm_grad_rows(const LstmGradRows& rows, const RowTurns& turns) {
+  run_pieces(rows, turns);
 }
 
 LstmRows lstm_cell_rows(const LstmCellProblem& problem, const KernelArguments& arguments) {

@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -61,6 +63,33 @@ PackedProduct projection_of(const LstmProblem& problem, std::int64_t in, std::si
 std::size_t packed_bytes(const PackedProduct& product) { return product.packed_bytes(); }
 std::size_t scratch_bytes(const PackedProduct& product) { return product.scratch_bytes(); }
 
+// A step's product: of all rows on all threads, or of some rows on this one.
+void multiply(PackedProduct& product, std::int64_t rows, const PackedProduct::Operands& operands,
+              std::byte* scratch) {
+  product.run(rows, operands, scratch);
+}
+void multiply(PackedProduct& product, std::int64_t rows, const PackedProduct::Operands& operands,
+              std::byte*, const RowTurns& turns) {
+  product.run(rows, operands, turns);
+}
+
+// Calls steps(): all steps of a layer, whose threads share each step. Where the product allows it
+// and each thread has some rows, calls steps(turns) on each instead: no sentence needs another, so
+// threads wait for one another once a layer, not twice a step, and read their own rows alone. Each
+// reads the whole weight then, so a large one is shared. A training step of three layers of 256
+// units and 32 pairs of 20 words takes 115 to 124 ms instead of 128 to 138 (two cores of an EPYC).
+template <typename Steps>
+void run_in_turns(const PackedProduct& product, const LstmProblem& problem, const Steps& steps) {
+  constexpr std::int64_t kFewestRows = 12, kLargeWeight = std::int64_t{1} << 20;
+  const std::int64_t threads = omp_get_max_threads();
+  const bool shares = product.shares_rows() && !WideOp::running() && threads > 1 &&
+                      problem.sentences() >= threads * kFewestRows &&
+                      problem.units * problem.gates() < kLargeWeight;
+  if (!shares) return steps();
+  for_each_index(threads, true,
+                 [&](std::int64_t thread) { steps(RowTurns{.first = thread, .step = threads}); });
+}
+
 // Layer by layer: one product of the inputs of all sentences and steps; then, step by step, the
 // product with the outputs of the step before and the nonlinearities. The sentences of a step are
 // the first ones of the step before, so every operand is a range of rows.
@@ -119,16 +148,20 @@ void LstmKernelCpu::project(const LstmLayer& at, const KernelArguments& argument
 }
 
 void LstmKernelCpu::run_steps(const LstmLayer& at, std::byte* workspace) {
-  const float* u = recurrence_.pack(at.u, workspace + packed_, workspace + scratch_);
+  std::byte* const scratch = workspace + scratch_;
+  const float* u = recurrence_.pack(at.u, workspace + packed_, scratch);
   auto* zeros = reinterpret_cast<float*>(workspace + zeros_);
   std::fill_n(zeros, problem_.units, 0.0f);
-  for (std::int64_t step = 0; step < problem_.shape.steps(); ++step) {
-    const LstmRows rows = lstm_step(problem_, at, step, zeros);
-    if (const float* h = outputs_before(problem_, at, step)) {
-      recurrence_.run(rows.rows, {.x = h, .weight = u, .y = rows.gates}, workspace + scratch_);
+  const auto run = [&](const auto&... place) {
+    for (std::int64_t step = 0; step < problem_.shape.steps(); ++step) {
+      const LstmRows rows = lstm_step(problem_, at, step, zeros);
+      if (const float* h = outputs_before(problem_, at, step)) {
+        multiply(recurrence_, rows.rows, {.x = h, .weight = u, .y = rows.gates}, scratch, place...);
+      }
+      run_lstm_rows(rows, place...);
     }
-    run_lstm_rows(rows);
-  }
+  };
+  run_in_turns(recurrence_, problem_, run);
 }
 
 void LstmKernelCpu::run(const KernelArguments& arguments) {
@@ -224,13 +257,17 @@ void LstmGradKernelCpu::run_steps(const LstmGradLayer& layer, const KernelArgume
   const float* u = to_step_before_.pack(layer.u, arguments.workspace + packed_, scratch);
   float* zeros = at(arguments, zeros_);
   std::fill_n(zeros, problem_.units, 0.0f);
-  for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
-    const LstmGradRows rows =
-        lstm_grad_step(problem_, layer, step, zeros, at(arguments, grad_sums_));
-    run_lstm_grad_rows(rows);
-    if (step == 0 && !gradients_.state) break;
-    to_step_before_.run(rows.rows, {.x = rows.grad_sums, .weight = u, .y = layer.grad_h}, scratch);
-  }
+  const auto run = [&](const auto&... place) {
+    for (std::int64_t step = problem_.shape.steps() - 1; step >= 0; --step) {
+      const LstmGradRows rows =
+          lstm_grad_step(problem_, layer, step, zeros, at(arguments, grad_sums_));
+      run_lstm_grad_rows(rows, place...);
+      if (step == 0 && !gradients_.state) break;
+      multiply(to_step_before_, rows.rows, {.x = rows.grad_sums, .weight = u, .y = layer.grad_h},
+               scratch, place...);
+    }
+  };
+  run_in_turns(to_step_before_, problem_, run);
 }
 
 // Applies dropout to a layer's input again, from what was retained, or to its gradient.

@@ -38,6 +38,18 @@ struct LstmRows {
 };
 void run_lstm_rows(const LstmRows& rows);
 
+// Rows first, first + step, … of a word. Threads that take turns at the sentences, sorted by
+// length, have as many words each.
+struct RowTurns {
+  std::int64_t first = 0, step = 1;
+
+  std::int64_t count(std::int64_t rows) const {
+    return rows <= first ? 0 : (rows - first + step - 1) / step;
+  }
+};
+// The same for some of the rows, on this thread.
+void run_lstm_rows(const LstmRows& rows, const RowTurns& turns);
+
 // The gradients that reach an output and a cell from the next word. The rows of h and c from
 // `running` on are not written yet: their sentences end at this word, and last_h and last_c come
 // from outside.
@@ -70,6 +82,7 @@ struct LstmGradRows {
   float* grad_c_before;
 };
 void run_lstm_grad_rows(const LstmGradRows& rows);
+void run_lstm_grad_rows(const LstmGradRows& rows, const RowTurns& turns);
 
 // Like run_lstm_rows and run_lstm_grad_rows, on the device. Every address is on the device and a
 // multiple of 16 bytes.

@@ -123,6 +123,22 @@ void PackedProduct::run_panels(std::int64_t rows, const Operands& operands) cons
   });
 }
 
+void PackedProduct::run(std::int64_t rows, const Operands& operands, const RowTurns& turns) const {
+  const std::int64_t in = options_.in, out = options_.out;
+  for (std::int64_t panel = 0; panel < panel_count(out); ++panel) {
+    multiply_panel(panel, out,
+                   {.left = operands.x + turns.first * in,
+                    .left_row = turns.step * in,
+                    .left_column = 1,
+                    .right = operands.weight,
+                    .result = operands.y + turns.first * out,
+                    .result_row = turns.step * out,
+                    .rows = turns.count(rows),
+                    .depth = in,
+                    .adds = options_.add});
+  }
+}
+
 void PackedProduct::run(std::int64_t rows, const Operands& operands, std::byte* scratch) {
   if (in_panels_) return run_panels(rows, operands);
   for (const RowRange& piece : row_pieces(rows)) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/ops/recurrent/lstm_kernels.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/row_products_cpu.h"
 
@@ -46,6 +47,10 @@ class PackedProduct {
   // prefers how it is stored. `scratch`, here and in run(), has scratch_bytes().
   const float* pack(const float* weight, std::byte* packed, std::byte* scratch);
   void run(std::int64_t rows, const Operands& operands, std::byte* scratch);
+
+  // True if run() can be asked for some of the rows, on this thread.
+  bool shares_rows() const { return in_panels_; }
+  void run(std::int64_t rows, const Operands& operands, const RowTurns& turns) const;
 
   // Returns oneDNN's names of the implementations of all planned products.
   std::vector<std::string> implementations() const;
