@@ -20,13 +20,16 @@ StepOp Recompute::op(const StepGraph& graph) const {
 }
 
 RecomputeSequence::RecomputeSequence(const BudgetProblem& problem)
-    : problem_(problem), recompute_of_(problem.graph.values.size(), kNoRecompute) {
+    : problem_(problem),
+      recompute_of_(problem.graph.values.size(), kNoRecompute),
+      most_ops_(8 * (problem.graph.ops.size() + problem.recomputes.size())) {
   for (std::uint32_t k = 0; k < problem.recomputes.size(); ++k) {
     recompute_of_[problem.recomputes[k].value] = k;
   }
   for (const StepOp& op : problem.graph.ops) add_inputs(op.inputs);
   for (const Recompute& recompute : problem.recomputes) add_inputs(recompute.inputs);
   first_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+  for (OpId op = 0; op < problem.backward; ++op) ops_.push_back({op, false});
 }
 
 void RecomputeSequence::add_inputs(const std::vector<ValueId>& inputs) {
@@ -40,26 +43,27 @@ std::uint32_t RecomputeSequence::recompute_of(ValueId value) const {
   return recompute_of_[problem_.graph.values[value].storage];
 }
 
-std::size_t RecomputeSequence::most_ops() const {
-  return 8 * (problem_.graph.ops.size() + problem_.recomputes.size());
-}
-
 bool RecomputeSequence::find(const RecomputeChoice& choice) {
-  ops_.clear();
+  ops_.resize(problem_.backward);
+  seconds_ = 0;
   made_.clear();
   stack_.clear();
-  at_hand_.assign(choice.size(), false);
-  for (std::size_t k = 0; k < choice.size(); ++k) at_hand_[k] = choice[k] == Recompute::kLater;
-  kept_ = at_hand_;
+  missing_.resize(choice.size());
+  kept_.resize(choice.size());
+  for (std::size_t k = 0; k < choice.size(); ++k) {
+    kept_[k] = choice[k] == Recompute::kLater;
+    missing_[k] = choice[k] == Recompute::kOnce || choice[k] == Recompute::kEach;
+  }
   read_kept_.clear();
-  for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
-    if (op >= problem_.backward && lacks_input(op, choice)) run_before(op, choice);
-    if (ops_.size() >= most_ops()) return false;
+  for (OpId op = problem_.backward; op < problem_.graph.ops.size(); ++op) {
+    if (lacks_input(op)) run_before(op, choice);
+    if (ops_.size() >= most_ops_) return false;
     ops_.push_back({op, false});
-    if (op < problem_.backward || !problem_.recomputes_later) continue;
+    if (!problem_.recomputes_later) continue;
     read_kept(op);
     for (; !read_kept_.empty(); read_kept_.pop_back()) {
-      at_hand_[read_kept_.back()] = kept_[read_kept_.back()] = false;
+      kept_[read_kept_.back()] = false;
+      missing_[read_kept_.back()] = true;
     }
   }
   return true;
@@ -71,9 +75,9 @@ void RecomputeSequence::read_kept(std::size_t op) {
   }
 }
 
-bool RecomputeSequence::lacks_input(OpId op, const RecomputeChoice& choice) const {
+bool RecomputeSequence::lacks_input(OpId op) const {
   for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) {
-    if (choice[inputs_[i]] != Recompute::kNever && !at_hand_[inputs_[i]]) return true;
+    if (missing_[inputs_[i]]) return true;
   }
   return false;
 }
@@ -86,7 +90,7 @@ RecomputeSequence::Waiting RecomputeSequence::waiting(std::size_t op,
 // A recompute may need another, as many in a row as the network has layers.
 void RecomputeSequence::run_before(OpId op, const RecomputeChoice& choice) {
   stack_.push_back(waiting(op, kNoRecompute));
-  while (!stack_.empty() && ops_.size() < most_ops()) {
+  while (!stack_.empty() && ops_.size() < most_ops_) {
     Waiting& top = stack_.back();
     if (top.next == top.end) {
       const Waiting ready = top;
@@ -95,18 +99,20 @@ void RecomputeSequence::run_before(OpId op, const RecomputeChoice& choice) {
       continue;
     }
     const std::uint32_t input = inputs_[top.next++];
-    if (choice[input] == Recompute::kNever || at_hand_[input]) continue;
-    stack_.push_back(waiting(problem_.graph.ops.size() + input, input));
+    if (missing_[input]) {
+      stack_.push_back(waiting(problem_.graph.ops.size() + input, input));
+    }
   }
 }
 
 // The op frees what was made for it alone.
 void RecomputeSequence::run(const Waiting& op, const RecomputeChoice& choice) {
-  for (; made_.size() > op.made; made_.pop_back()) at_hand_[made_.back()] = false;
+  for (; made_.size() > op.made; made_.pop_back()) missing_[made_.back()] = true;
   if (op.recompute == kNoRecompute) return;
   ops_.push_back({op.recompute, true});
-  read_kept(problem_.graph.ops.size() + op.recompute);
-  at_hand_[op.recompute] = true;
+  seconds_ += problem_.recomputes[op.recompute].seconds;
+  if (problem_.recomputes_later) read_kept(problem_.graph.ops.size() + op.recompute);
+  missing_[op.recompute] = false;
   if (choice[op.recompute] != Recompute::kOnce) made_.push_back(op.recompute);
 }
 

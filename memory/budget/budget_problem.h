@@ -18,7 +18,7 @@ struct Recompute {
     kLater   // kept for the first op of backward that needs it, then as kEach
   };
 
-  ValueId value = 0;                 // owns bytes, is not resident and not kept
+  ValueId value = 0;  // owns bytes, is not resident; neither it nor a view of it is kept
   std::vector<ValueId> inputs = {};  // read again: resident values, or values of forward
   std::uint64_t workspace_bytes = 0;
   std::vector<InPlacePair> in_place = {};  // of `inputs` and output 0, the value
@@ -75,6 +75,7 @@ class RecomputeSequence {
   // need the same values twice double them, layer by layer. With kOnce alone it never has.
   bool find(const RecomputeChoice& choice);
   const std::vector<RecomputedOp>& ops() const { return ops_; }
+  double seconds() const { return seconds_; }  // of the recomputes
   // Returns the recompute of the bytes of `value`; kNoRecompute without one.
   std::uint32_t recompute_of(ValueId value) const;
 
@@ -90,9 +91,8 @@ class RecomputeSequence {
 
   void add_inputs(const std::vector<ValueId>& inputs);
   void read_kept(std::size_t op);
-  bool lacks_input(OpId op, const RecomputeChoice& choice) const;
+  bool lacks_input(OpId op) const;
   Waiting waiting(std::size_t op, std::uint32_t recompute) const;
-  std::size_t most_ops() const;
   void run_before(OpId op, const RecomputeChoice& choice);
   void run(const Waiting& op, const RecomputeChoice& choice);
 
@@ -100,8 +100,10 @@ class RecomputeSequence {
   std::vector<std::uint32_t> recompute_of_;  // by value that owns bytes
   std::vector<std::uint32_t> inputs_;        // recomputes, by op that reads their values
   std::vector<std::uint32_t> first_;         // in inputs_, by op of the problem, then by recompute
-  std::vector<RecomputedOp> ops_;
-  std::vector<char> at_hand_;             // by recompute
+  std::vector<RecomputedOp> ops_;            // those of forward are the same for every choice
+  std::size_t most_ops_ = 0;
+  double seconds_ = 0;
+  std::vector<char> missing_;             // by recompute: must run before its value is read
   std::vector<char> kept_;                // by recompute: kLater, and forward's value is at hand
   std::vector<std::uint32_t> read_kept_;  // of these, for the running op of backward
   std::vector<Waiting> stack_;

@@ -44,19 +44,16 @@ class BudgetWalk {
  private:
   static constexpr std::uint32_t kNoEngine = ~std::uint32_t{0};
 
-  using Slot = std::uint32_t;  // a value that owns bytes, or one that a recompute made
   struct Pair {
-    std::uint32_t input = 0;  // position in the op's inputs
-    Slot output = 0;
+    ValueId input = 0, output = 0;
   };
-  // Ranges in slots_ and pairs_.
+  // Ranges in values_ and pairs_.
   struct Op {
     std::uint32_t inputs = 0, outputs = 0, end = 0;
     std::uint32_t pairs = 0, pairs_end = 0;
-    std::uint64_t own_bytes = 0;  // of outputs and workspace
-    double recompute_seconds = 0;
     // The op may have a smaller engine; these are its number, the bytes that it saves, its cost.
     std::uint32_t engine = kNoEngine;
+    std::uint64_t own_bytes = 0;  // of outputs and workspace
     std::uint64_t saved_bytes = 0;
     double extra_seconds = 0;
   };
@@ -66,35 +63,26 @@ class BudgetWalk {
   void add_inputs(const std::vector<ValueId>& inputs);
   void add_outputs(const StepOp& op);
   void add_pairs(const StepOp& op);
-  void count_forward();
-  std::span<const Slot> inputs(const Op& op) const;
-  std::span<const Slot> outputs(const Op& op) const;
+  std::span<const ValueId> inputs(const Op& op) const;
+  std::span<const ValueId> outputs(const Op& op) const;
   const Op& op_of(const RecomputedOp& op) const;
 
-  void begin();
-  void run_ops(std::uint64_t bytes);
+  Result count_bytes(std::uint64_t bytes);
   double engine_seconds();
-  void find_reads();
-  std::uint64_t bytes_in_place(const Op& op, const Slot* reads);
+  std::uint64_t bytes_in_place(const Op& op);
 
   const BudgetProblem& problem_;
   RecomputeSequence order_;
-  std::vector<Op> ops_;  // of the problem, then its recomputes
-  std::vector<Slot> slots_;
+  std::vector<Op> ops_;          // of the problem, then its recomputes
+  std::vector<ValueId> values_;  // each owns bytes
   std::vector<Pair> pairs_;
-  std::vector<std::uint64_t> bytes_;          // by value; 0 for resident ones
-  std::vector<Slot> forward_reads_;           // the first of reads_, whatever the choice
-  std::vector<std::uint32_t> forward_count_;  // of readers, by value; the end reads what is kept
+  std::vector<std::uint64_t> bytes_;  // by value; 0 for resident ones
+  std::vector<ValueId> kept_;         // to the end of the step
   // The state of the running step:
-  std::vector<Slot> newest_;                 // by value: where backward reads it
-  std::vector<std::uint32_t> made_by_;       // recomputes, by slot after the values
-  std::vector<Slot> reads_;                  // of all ops of the sequence
-  std::vector<std::uint32_t> readers_left_;  // by slot
-  std::vector<std::uint64_t> sizes_;         // by slot
+  std::vector<std::uint64_t> unread_bytes_;  // by value: 0 if an op from here on reads it
   UsedPairs used_pairs_;
   std::vector<std::uint64_t> bytes_at_;
   SmallerEngines smaller_;
-  double recompute_seconds_ = 0;
 };
 
 }  // namespace skyline

@@ -33,9 +33,10 @@ OpId first_of_backward(const StepGraph& graph) {
   return static_cast<OpId>(first - graph.ops.begin());
 }
 
-// Marks values that ops read as the program holds them: a recomputed copy would not do.
+// Marks values that are kept or that ops read as the program holds them: a copy would not do.
 std::vector<char> held_by_program(const BudgetProblem& problem) {
   std::vector<char> held(problem.graph.values.size());
+  for (const StepValue& value : problem.graph.values) held[value.storage] |= value.kept;
   for (OpId op = problem.backward; op < problem.graph.ops.size(); ++op) {
     const StepOp& reader = problem.graph.ops[op];
     if (op > problem.backward && reader.phase == Phase::kBackward) continue;
@@ -154,7 +155,7 @@ void BudgetedStep::add_recomputes(const RecordedStep& recorded, const BudgetFree
   const std::vector<char> held = held_by_program(problem_);
   for (const RecordedRecomputation& recompute : recorded.recomputations) {
     const StepValue& value = problem_.graph.values[recompute.value];
-    if (held[value.storage] || value.resident || value.kept) continue;
+    if (held[value.storage] || value.resident) continue;
     problem_.recomputes.push_back(recompute_of(recompute, problem_, freedom.in_place));
     names_.push_back(recompute.name);
     if (!freedom.fits_engines || !recompute.engine) continue;
