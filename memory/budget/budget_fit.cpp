@@ -58,14 +58,15 @@ void BudgetFit::add(const RecomputeChoice& choice) {
   run(choice);
 }
 
-void BudgetFit::measure(std::uint64_t bytes) {
+double BudgetFit::beyond(std::uint64_t bytes) {
   beyond_.clear();
   for (const std::uint64_t at : walk_.bytes()) {
     if (at > bytes) beyond_.push_back(static_cast<double>(at - bytes) / scale_);
   }
+  return beyond_with_less(0);
 }
 
-double BudgetFit::beyond(double less) const {
+double BudgetFit::beyond_with_less(double less) const {
   double sum = 0;
   for (const double share : beyond_) {
     const double square = std::max(share - less, 0.0) * std::max(share - less, 0.0);
@@ -75,11 +76,10 @@ double BudgetFit::beyond(double less) const {
 }
 
 // Takes the value out of all ops, for the seconds of one recompute: more than most moves achieve.
-double BudgetFit::most_worth(const Move& move, double beyond_now) const {
-  if (move.times == Recompute::kNever) return kInfinity;
-  const Recompute& recompute = problem_.recomputes[move.recompute];
+double BudgetFit::most_worth(std::uint32_t k, double beyond_now) const {
+  const Recompute& recompute = problem_.recomputes[k];
   const auto bytes = static_cast<double>(problem_.graph.values[recompute.value].bytes);
-  return worth_of(beyond_now - beyond(bytes / scale_), recompute.seconds);
+  return worth_of(beyond_now - beyond_with_less(bytes / scale_), recompute.seconds);
 }
 
 std::vector<BudgetFit::Move> BudgetFit::moves(const RecomputeChoice& choice,
@@ -128,24 +128,30 @@ RecomputeChoice BudgetFit::after(RecomputeChoice choice, const Move& move) const
 // that is no more than the best so far: most moves change little for each other.
 bool BudgetFit::make_best_move(RecomputeChoice& choice, std::uint64_t bytes, Worth& worth) {
   const BudgetWalk::Result start = now_;
-  measure(bytes);
-  const double beyond_now = beyond(0);
+  const double beyond_now = beyond(bytes);
   std::vector<std::pair<double, Move>> tries;
+  std::pair<std::uint32_t, double> most = {RecomputeSequence::kNoRecompute, 0};
   for (const Move& move : moves(choice, start.place)) {
-    const auto known = worth.find(move);
-    tries.push_back({known == worth.end() ? most_worth(move, beyond_now) : known->second, move});
+    double expected = worth[move.number()];
+    if (std::isnan(expected)) {
+      if (most.first != move.recompute) {
+        most = {move.recompute, most_worth(move.recompute, beyond_now)};
+      }
+      expected = move.times == Recompute::kNever ? kInfinity : most.second;
+    }
+    tries.push_back({expected, move});
   }
   std::ranges::stable_sort(tries, std::ranges::greater(), &std::pair<double, Move>::first);
   double best = 0;
   RecomputeChoice best_choice;
-  for (const auto& [most, move] : tries) {
-    if (best > 0 && most <= best) break;
+  for (const auto& [expected, move] : tries) {
+    if (best > 0 && expected <= best) break;
     RecomputeChoice next = after(choice, move);
     const BudgetWalk::Result result = run(next);
-    measure(bytes);
-    worth[move] = worth_of(beyond_now - beyond(0), result.extra_seconds - start.extra_seconds);
-    if (worth[move] <= best) continue;
-    best = worth[move];
+    double& found = worth[move.number()];
+    found = worth_of(beyond_now - beyond(bytes), result.extra_seconds - start.extra_seconds);
+    if (found <= best) continue;
+    best = found;
     best_choice = std::move(next);
   }
   if (best == 0) return false;
@@ -155,7 +161,7 @@ bool BudgetFit::make_best_move(RecomputeChoice& choice, std::uint64_t bytes, Wor
 
 RecomputeChoice BudgetFit::fit(RecomputeChoice start, std::uint64_t bytes, double most_seconds,
                                Measure measure, Engines engines) {
-  Worth worth;
+  Worth worth(8 * start.size(), std::numeric_limits<double>::quiet_NaN());
   engine_bytes_ = engines == Engines::kFitting ? bytes : kAllBytes;
   measure_ = measure;
   scale_ = static_cast<double>(bytes) + 1;

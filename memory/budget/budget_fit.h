@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <random>
 #include <vector>
 
@@ -49,14 +48,14 @@ class BudgetFit {
     Recompute::Times times = Recompute::kNever;
     bool with_inputs = false;
 
-    auto operator<=>(const Move&) const = default;
+    std::size_t number() const { return 8u * recompute + 4u * with_inputs + times; }
   };
-  using Worth = std::map<Move, double>;  // when last tried
+  using Worth = std::vector<double>;  // by number of a move, when last tried; not a number: never
 
   BudgetWalk::Result run(const RecomputeChoice& choice);
-  void measure(std::uint64_t bytes);
-  double beyond(double less) const;
-  double most_worth(const Move& move, double beyond_now) const;
+  double beyond(std::uint64_t bytes);
+  double beyond_with_less(double less) const;
+  double most_worth(std::uint32_t recompute, double beyond_now) const;
   std::vector<Move> moves(const RecomputeChoice& choice, std::size_t place) const;
   RecomputeChoice after(RecomputeChoice choice, const Move& move) const;
   void add_with_inputs(RecomputeChoice& choice, std::uint32_t recompute) const;
