@@ -23,10 +23,14 @@ std::uint64_t capacity(double cost) { return static_cast<std::uint64_t>(cost); }
 
 ExitGraph::ExitGraph(const BudgetProblem& problem)
     : order_(order_problem(problem.graph, {})),
+      happens_before_(order_.ops.size()),
       recompute_of_(order_.values.size(), kNone),
       engine_of_(problem.graph.ops.size(), kNone),
       engine_bytes_(problem.graph.ops.size()),
       engine_seconds_(problem.engines.size()) {
+  for (OpId op = 0; op < order_.ops.size(); ++op) {
+    for (const OpId before : order_.ops[op].predecessors) happens_before_.add_wait(op, before);
+  }
   const std::vector<StepValue>& values = problem.graph.values;
   std::vector<std::uint32_t> value_of(values.size(), kNone);
   for (std::uint32_t k = 0; k < order_.values.size(); ++k) value_of[order_.values[k].id] = k;
@@ -55,20 +59,6 @@ ExitGraph::ExitGraph(const BudgetProblem& problem)
   }
 }
 
-void ExitGraph::mark(OpId exit, bool before, std::vector<char>& marked) const {
-  marked.assign(order_.ops.size(), false);
-  std::vector<OpId> stack = {exit};
-  while (!stack.empty()) {
-    const OrderProblem::Op& op = order_.ops[stack.back()];
-    stack.pop_back();
-    for (const OpId next : before ? op.predecessors : op.successors) {
-      if (marked[next]) continue;
-      marked[next] = true;
-      stack.push_back(next);
-    }
-  }
-}
-
 std::vector<std::uint32_t> ExitGraph::new_outputs(OpId op) const {
   const std::vector<OrderProblem::Pair>& in_place = order_.ops[op].in_place;
   std::vector<std::uint32_t> outputs = order_.ops[op].outputs;
@@ -80,8 +70,10 @@ std::vector<std::uint32_t> ExitGraph::new_outputs(OpId op) const {
 
 ExitGraph::Moment ExitGraph::moment_of(OpId exit) const {
   Moment moment{.exit = exit, .engine = engine_of_[exit]};
-  mark(exit, true, moment.before);
-  mark(exit, false, moment.after);
+  for (OpId op = 0; op < order_.ops.size(); ++op) {
+    moment.before.push_back(op < exit && runs_before(op, exit));
+    moment.after.push_back(op > exit && runs_before(exit, op));
+  }
   const OrderProblem::Op& op = order_.ops[exit];
   moment.exit_bytes = op.workspace_bytes - engine_bytes_[exit];
   moment.engine_bytes = engine_bytes_[exit];
@@ -126,36 +118,41 @@ std::vector<BudgetBound::Maker> BudgetBound::makers_of(std::uint32_t value) cons
 
 // Counts values that cannot be recomputed only if they were written before the input was first
 // made.
-BudgetBound::LastInput BudgetBound::last_input_of(OpId exit) const {
-  const std::vector<std::uint32_t>& inputs = order_.ops[exit].inputs;
+BudgetBound::LastInput BudgetBound::last_input_of(const ExitGraph::Moment& moment) const {
+  const std::vector<std::uint32_t>& inputs = order_.ops[moment.exit].inputs;
   if (inputs.empty()) return {};
-  std::vector<char> ancestors, descendants;
-  graph_.mark(exit, false, descendants);
-  const auto reads_later = [&](OpId reader) { return descendants[reader] != 0; };
+  const auto reads_later = [&](OpId reader) { return moment.after[reader] != 0; };
+  std::vector<std::uint32_t> staying;
+  for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
+    const OrderProblem::Value& value = order_.values[k];
+    if (value.kept ||
+        (graph_.recompute_of(k) == kNone && std::ranges::any_of(value.readers, reads_later))) {
+      staying.push_back(k);
+    }
+  }
+  std::vector<char> counted;
   LastInput least{.bytes = std::numeric_limits<std::uint64_t>::max()};
   for (const std::uint32_t input : inputs) {
-    graph_.mark(order_.values[input].producer, true, ancestors);
+    const OpId first_made = order_.values[input].producer;
     for (const Maker& maker : makers_of(input)) {
-      std::vector<char> alive(order_.values.size());
-      for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
-        const OrderProblem::Value& value = order_.values[k];
-        const bool stays = value.kept || (graph_.recompute_of(k) == kNone &&
-                                          std::ranges::any_of(value.readers, reads_later));
-        alive[k] = stays && ancestors[value.producer];
-      }
-      for (const std::uint32_t read : inputs) alive[read] = true;
-      for (const std::uint32_t output : maker.outputs) alive[output] = false;
-      for (const std::uint32_t output : maker.new_outputs) alive[output] = true;
-      for (const std::uint32_t read : maker.inputs) alive[read] = true;
       LastInput made{.bytes = maker.workspace_bytes, .workspace_bytes = maker.workspace_bytes};
-      for (std::uint32_t k = 0; k < order_.values.size(); ++k) {
-        if (!alive[k]) continue;
-        made.bytes += order_.values[k].bytes;
-        made.values.push_back(k);
+      counted.assign(order_.values.size(), false);
+      const auto count = [&](std::uint32_t value) {
+        if (std::exchange(counted[value], true)) return;
+        made.bytes += order_.values[value].bytes;
+        made.values.push_back(value);
+      };
+      std::ranges::for_each(maker.new_outputs, count);
+      std::ranges::for_each(maker.inputs, count);
+      for (const std::uint32_t output : maker.outputs) counted[output] = true;  // over an input
+      std::ranges::for_each(inputs, count);
+      for (const std::uint32_t value : staying) {
+        if (graph_.runs_before(order_.values[value].producer, first_made)) count(value);
       }
       if (made.bytes < least.bytes) least = std::move(made);
     }
   }
+  std::ranges::sort(least.values);
   return least;
 }
 
@@ -234,7 +231,7 @@ void BudgetBound::find_exits() {
     build(moment, 0, 1);
     exits_.push_back({.op = op,
                       .lines = {std::move(all_kept), cut(moment)},
-                      .last_input_bytes = last_input_of(op).bytes,
+                      .last_input_bytes = last_input_of(moment).bytes,
                       .engine = graph_.engine_of(op),
                       .engine_bytes = moment.engine_bytes});
   }
@@ -270,11 +267,11 @@ double BudgetBound::known(const Exit& exit, std::uint64_t bytes) {
 
 // Returns the exit's bound after a further price, and adds the line of its cut.
 double BudgetBound::lower(Exit& exit, double price, std::uint64_t bytes) {
-  const ExitGraph::Moment moment = graph_.moment_of(exit.op);
-  build(moment, kUnitsPerSecond, kUnitsPerSecond * price);
-  exit.lines.push_back(cut(moment));
+  if (!exit.moment) exit.moment = graph_.moment_of(exit.op);
+  build(*exit.moment, kUnitsPerSecond, kUnitsPerSecond * price);
+  exit.lines.push_back(cut(*exit.moment));
   exit.proved.push_back({static_cast<double>(flowed_) / kUnitsPerSecond +
-                             price * static_cast<double>(moment.exit_bytes),
+                             price * static_cast<double>(exit.moment->exit_bytes),
                          price});
   return known(exit, bytes);
 }
@@ -337,7 +334,7 @@ BudgetBound::Least BudgetBound::least() {
               .workspace_bytes = order_.ops[most->op].workspace_bytes - most->engine_bytes};
   std::vector<std::uint32_t> values;
   if (least.last_input) {
-    const LastInput made = last_input_of(least.op);
+    const LastInput made = last_input_of(graph_.moment_of(least.op));
     least.workspace_bytes = made.workspace_bytes;
     values = made.values;
   } else {

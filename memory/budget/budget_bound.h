@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "memory/budget/budget_problem.h"
+#include "memory/lanes/conflicts.h"
 #include "memory/order/order_problem.h"
 #include "memory/order/search/max_flow.h"
 
@@ -51,13 +53,14 @@ class ExitGraph {
   std::uint64_t engine_bytes(OpId op) const { return engine_bytes_[op]; }  // that it saves
   const std::vector<double>& engine_seconds() const { return engine_seconds_; }  // by engine
 
-  // Marks the ancestors of an exit, or its descendants.
-  void mark(OpId exit, bool before, std::vector<char>& marked) const;
+  // True if an op runs before another in every order.
+  bool runs_before(OpId first, OpId second) const { return happens_before_.before(first, second); }
   // The outputs of an op that are not written over an input.
   std::vector<std::uint32_t> new_outputs(OpId op) const;
 
  private:
   OrderProblem order_;
+  HappensBefore happens_before_;
   std::vector<std::uint32_t> recompute_of_;                   // by value
   std::vector<std::vector<std::uint32_t>> recompute_inputs_;  // values, by recompute
   std::vector<std::uint64_t> recompute_workspaces_;
@@ -155,10 +158,11 @@ class BudgetBound {
     std::uint64_t least_bytes() const { return std::max(lines[1].bytes, last_input_bytes); }
     std::uint32_t engine;
     std::uint64_t engine_bytes = 0;
+    std::optional<ExitGraph::Moment> moment = {};  // once a price was tried
   };
 
   std::vector<Maker> makers_of(std::uint32_t value) const;
-  LastInput last_input_of(OpId exit) const;
+  LastInput last_input_of(const ExitGraph::Moment& moment) const;
   void find_exits();
   void build(const ExitGraph::Moment& moment, double second, double byte);
   std::vector<std::uint32_t> values_at(OpId exit);
