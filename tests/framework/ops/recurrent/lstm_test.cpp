@@ -1,10 +1,12 @@
 #include "framework/ops/recurrent/lstm.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <numeric>
 
 #include "framework/ops/array/rows.h"
+#include "framework/ops/recurrent/lstm_products_cpu.h"
 #include "framework/ops/support/declared_op.h"
 #include "memory/device/cpu_device.h"
 #include "memory/device/simulated_device.h"
@@ -94,6 +96,43 @@ TEST(Lstm, MatchesReferenceWhenParallel) {
                                .seed = 209});
   check.derivatives_per_input = 1;
   check_op(check);
+}
+
+// Returns the gradient of each operand.
+std::vector<std::vector<float>> gradients_of(const LstmCase& lstm) {
+  RecordedContext run;
+  std::vector<Parameter> parameters;
+  std::vector<Tensor> x;
+  for (const HostTensor& input : lstm.inputs()) {
+    const std::vector<float> host = stored_values(input);
+    parameters.push_back(make_parameter(run.context, {input.shape}, "p", host.data()));
+    x.push_back(parameters.back().value);
+  }
+  LstmOutput output = lstm.apply(run.context, std::move(x));
+  Tensor joined = concat_rows(
+      run.context, operands(std::move(output.y), std::move(output.h), std::move(output.c)));
+  backward(run.context, total(run.context, std::move(joined)));
+  std::vector<std::vector<float>> gradients;
+  for (const Parameter& parameter : parameters) {
+    gradients.push_back(RecordedContext::values(parameter.gradient));
+  }
+  return gradients;
+}
+
+// 40 sentences are enough for three threads with sentences of their own.
+TEST(Lstm, GivesTheSameBitsOnAnyNumberOfThreads) {
+  if (!PackedProduct({.in = 40, .out = 160, .add = true}).shares_rows()) {
+    GTEST_SKIP() << "needs a processor without AVX-512: the library shares products with it";
+  }
+  const int threads_before = omp_get_max_threads();
+  const LstmCase lstm{.lengths = lengths_from(40), .in = 9, .units = 40, .layers = 2, .seed = 210};
+  omp_set_num_threads(1);
+  const std::vector<std::vector<float>> expected = gradients_of(lstm);
+  for (const int threads : {2, 3}) {
+    omp_set_num_threads(threads);
+    EXPECT_EQ(gradients_of(lstm), expected) << threads << " threads";
+  }
+  omp_set_num_threads(threads_before);
 }
 
 // Returns the requests of one training step, forward and backward.
