@@ -16,8 +16,8 @@ struct LinearProblem {
   Shape bias_shape() const { return {weight[0]}; }
 };
 
-// Inputs x, weight and, with bias, bias; output y. On the CPU with lanes, each lane of a wide op
-// computes some rows, and so for grad_input.
+// Inputs x, weight and, with bias, bias; output y. On the CPU with lanes, those of a wide op share
+// the rows, and so for grad_input; without AVX-512 they share the columns where rows are few.
 CpuOptionsMaker<LinearProblem> make_linear_cpu;
 CUDA_ONLY CudaMaker<LinearProblem> make_linear_cuda;
 
@@ -29,8 +29,8 @@ CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_input_cuda;
 CpuMaker<LinearProblem> make_linear_grad_weight_cpu;
 CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_weight_cuda;
 
-// Inputs x, grad_output; output grad_weight, or what is added to it. Each lane of a wide op
-// computes some rows of the weight.
+// Inputs x, grad_output; output grad_weight, or what is added to it. The lanes of a wide op
+// share the rows of the weight.
 std::unique_ptr<Kernel> make_linear_weight_sum_cpu(const CpuOptions& options,
                                                    const LinearProblem& problem, bool add);
 

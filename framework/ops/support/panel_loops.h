@@ -42,7 +42,7 @@ class PanelLoops {
     return *reinterpret_cast<const Unaligned*>(from);
   }
 
-  // What the product is added to arrives while it is computed.
+  // Fetches the old result, so that it is at hand when the sums are added to it.
   template <int kCount>
   [[gnu::always_inline]] static void prefetch(const float* result, Index result_row) {
     for (int r = 0; r < kCount; ++r) {
