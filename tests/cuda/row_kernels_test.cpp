@@ -367,7 +367,7 @@ TEST(RowKernels, LinearCrossEntropyIsThatOfTheCpu) {
           .grad_x = true,
           .grad_weight = true,
           .grad_bias = all};
-      KernelPair pair{.cpu = [=] { return make_linear_cross_entropy_cpu({}, problem); },
+      KernelPair pair{.cpu = [=] { return make_linear_cross_entropy_cpu(problem); },
                       .cuda =
                           [=](CudaCompute& compute) {
                             return make_linear_cross_entropy_cuda(compute, problem);

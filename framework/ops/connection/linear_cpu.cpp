@@ -20,8 +20,8 @@ constexpr std::int64_t kSumOfAllRows = std::int64_t{1} << 20;
 
 // Without AVX-512, the library packs the weight for each product, which 128 rows do not pay for.
 // Panels of PanelProducts need no packed weight, or pack it in sequence: 128 x 1024 x 40,002 takes
-// 63 to 75 ms instead of 90, the gradient of x 79 to 91 instead of 129 to 144 and that of the
-// weight, added to another, 70 to 74 instead of 79 (two cores of an EPYC).
+// 63 to 75 ms instead of 90, the gradient of x 79 to 91 instead of 129 to 144 (two cores of an
+// EPYC).
 constexpr std::int64_t kMostRows = 128;
 
 bool has_few_rows(const LinearProblem& problem, std::int64_t fewest) {
@@ -70,18 +70,15 @@ class FewRowsProduct final : public Kernel {
     const float* const weight = arguments.input<float>(1) + band.first * in;
     float tile[kBand * kMostRows];
     for (std::int64_t first = 0; first < in; first += kDepth) {
-      for (std::int64_t panel = 0; panel < panel_count(rows); ++panel) {
-        multiply_panel(panel, columns_,
-                       {.left = weight + first,
-                        .left_row = in,
-                        .left_column = 1,
-                        .right = packed + first * columns_,
-                        .result = tile,
-                        .result_row = columns_,
-                        .rows = band.count,
-                        .depth = std::min(kDepth, in - first),
-                        .adds = first > 0});
-      }
+      multiply_panels(columns_, {.left = weight + first,
+                                 .left_row = in,
+                                 .left_column = 1,
+                                 .right = packed + first * columns_,
+                                 .result = tile,
+                                 .result_row = columns_,
+                                 .rows = band.count,
+                                 .depth = std::min(kDepth, in - first),
+                                 .adds = first > 0});
     }
     const float* const bias = problem_.bias ? arguments.input<float>(2) + band.first : nullptr;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -197,26 +194,6 @@ std::unique_ptr<Kernel> make_linear_grad_weight_cpu(const LinearProblem& problem
                                            ? std::vector<RowRange>{all}
                                            : row_pieces(all.count);
   return make_grad_weight_products(pieces, problem.x, problem.y, problem.bias);
-}
-
-std::unique_ptr<Kernel> make_linear_weight_sum_cpu(const CpuOptions& options,
-                                                   const LinearProblem& problem, bool add) {
-  if (has_few_rows(problem, 16)) return make_grad_weight_panels(problem.x, problem.y, add);
-  const std::int64_t rows = problem.x[0], in = problem.x[1], out = problem.y[1];
-  dnnl::primitive_attr attributes = dnnl_user_scratchpad();
-  if (add) {
-    dnnl::post_ops sum;
-    sum.append_sum();
-    attributes.set_post_ops(sum);
-  }
-  const auto call = [&](DnnlKernel& kernel, const RowRange& part) {
-    const memory::desc y({part.count, rows}, memory::data_type::f32, {1, out});
-    const memory::desc x = dnnl_layout({rows, in}), weight = dnnl_layout({part.count, in});
-    call_product(kernel, {1, y, offset_bytes(part, 1)}, {0, x}, {0, weight, offset_bytes(part, in)},
-                 attributes);
-  };
-  const RowRange all{0, out};
-  return make_row_products({&all, 1}, options.lanes, call);
 }
 
 }  // namespace skyline

@@ -29,11 +29,6 @@ CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_input_cuda;
 CpuMaker<LinearProblem> make_linear_grad_weight_cpu;
 CUDA_ONLY CudaMaker<LinearProblem> make_linear_grad_weight_cuda;
 
-// Inputs x, grad_output; output grad_weight, or what is added to it. The lanes of a wide op
-// share the rows of the weight.
-std::unique_ptr<Kernel> make_linear_weight_sum_cpu(const CpuOptions& options,
-                                                   const LinearProblem& problem, bool add);
-
 struct EmbeddingProblem {
   std::int64_t rows = 0;   // ids
   std::int64_t words = 0;  // rows of the table

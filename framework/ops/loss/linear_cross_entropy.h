@@ -35,7 +35,7 @@ struct LossHead {
 // and bias. The latter two lie in the parameters' resident gradients, if those exist and nothing
 // accumulates there; then this must be the first op of backward that adds to them. Else, with
 // fused updates for example, they live from the loss to their readers. Workspace: the logits of a
-// panel and the product library's scratch, on CUDA 8 N bytes more. Without gradients to make, the
+// panel and packed operands of its products, on CUDA 8 N bytes more. Without gradients to make, the
 // loss alone. Throws as linear() and cross_entropy() do.
 Tensor linear_cross_entropy(Context& context, LossHead head,
                             const SoftmaxCrossEntropyParams& params = {});

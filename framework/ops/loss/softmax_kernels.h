@@ -58,11 +58,9 @@ struct LinearCrossEntropyProblem {
 
   // Rows of a panel. They decide how sums are cut, so every bit of a result depends on them.
   //
-  // Measured on one core of a Xeon with AVX-512 for seq2seq's 256 features and 40,002 classes, in
-  // ms of 1,920 rows: all rows at once 747; panels of 64 rows 870, 96 820, 128 750, 160 746, 192
-  // 725. Fewer rows read and write grad_weight too often; more hold more logits. Nor is it faster
-  // to take several panels step by step: one after another 782, three together 815, fifteen 812.
-  // On a busy machine, forward and backward of 1,024 rows took 410, as two ops 395.
+  // Measured for seq2seq's 256 features and 40,002 classes in ms of 768 rows (two cores of an EPYC
+  // without AVX-512, twice): panels of 64 rows 683 and 581, 128 521 and 572, 192 532 and 480, 256
+  // 473 and 616. Fewer rows read and write grad_weight too often; more hold more logits.
   static constexpr std::int64_t kPanelRows = 128;
 
   std::size_t labels() const { return linear.bias ? 3 : 2; }  // their place among the inputs
@@ -73,7 +71,7 @@ struct LinearCrossEntropyProblem {
 // Inputs x, weight, bias if any, labels, weights of classes if any; outputs loss f32 [1] and the
 // gradients of the loss: grad_x, which may be x, grad_weight, grad_bias. Labels as in
 // make_softmax_cross_entropy_cpu.
-CpuOptionsMaker<LinearCrossEntropyProblem> make_linear_cross_entropy_cpu;
+CpuMaker<LinearCrossEntropyProblem> make_linear_cross_entropy_cpu;
 CUDA_ONLY CudaMaker<LinearCrossEntropyProblem> make_linear_cross_entropy_cuda;
 
 // Input 0 is a factor f32 [1], output i is input i + 1 times that and may be that input; then a

@@ -58,13 +58,22 @@ void pack_panel(const PanelMatrix& matrix, std::int64_t panel, float* packed) {
 }
 
 void pack_row(const PanelMatrix& matrix, std::int64_t row, float* packed) {
+  constexpr std::int64_t kPiece = 8;  // of each panel; copies of constant size call no function
   const std::int64_t whole = panel_products().columns;
-  const float* const from = matrix.values + row * matrix.row;
-  for (std::int64_t panel = 0; panel < panel_count(matrix.columns); ++panel) {
-    const std::int64_t count = columns_of(panel, matrix.columns);
-    float* const to = packed + (panel * matrix.rows + row) * whole;
-    std::copy_n(from + panel * whole, count, to);
-    std::fill(to + count, to + whole, 0.0f);
+  const float* from = matrix.values + row * matrix.row;
+  float* to = packed + row * whole;
+  std::int64_t left = matrix.columns;
+  for (; left >= whole; left -= whole, from += whole, to += matrix.rows * whole) {
+    for (std::int64_t i = 0; i < whole; i += kPiece) std::copy_n(from + i, kPiece, to + i);
+  }
+  if (left == 0) return;
+  std::copy_n(from, left, to);
+  std::fill(to + left, to + whole, 0.0f);
+}
+
+void multiply_panels(std::int64_t columns, const PanelProduct& product) {
+  for (std::int64_t panel = 0; panel < panel_count(columns); ++panel) {
+    multiply_panel(panel, columns, product);
   }
 }
 

@@ -50,6 +50,8 @@ void pack_row(const PanelMatrix& matrix, std::int64_t row, float* packed);
 // Multiplies by one panel of a matrix of so many columns. The product's `right` is the first panel,
 // its `result` all columns; right_row is not read.
 void multiply_panel(std::int64_t panel, std::int64_t columns, PanelProduct product);
+// Multiplies by all panels of the matrix.
+void multiply_panels(std::int64_t columns, const PanelProduct& product);
 
 // True if this processor runs AVX2 or AVX-512, within that limit.
 bool runs_avx2();

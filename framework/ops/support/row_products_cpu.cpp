@@ -83,8 +83,7 @@ bool meets_in_caches(const Shape& x, const Shape& y) {
 // it multiplies by all panels. No bit depends on the number of threads.
 class GradWeightPanels final : public Kernel {
  public:
-  GradWeightPanels(const Shape& x, const Shape& y, bool bias, bool adds)
-      : x_(x), y_(y), bias_(bias), adds_(adds) {
+  GradWeightPanels(const Shape& x, const Shape& y, bool bias) : x_(x), y_(y), bias_(bias) {
     workspace_.add_floats(panel_floats(std::min(kRows, x[0]), x[1]));
   }
 
@@ -111,23 +110,20 @@ class GradWeightPanels final : public Kernel {
       for (std::int64_t k = 0; k < rows; ++k) {
         std::copy_n(grad_y + k * out, count, copy + k * kBand);
       }
-      for (std::int64_t panel = 0; panel < panel_count(in); ++panel) {
-        multiply_panel(panel, in,
-                       {.left = copy,
-                        .left_row = 1,
-                        .left_column = kBand,
-                        .right = packed,
-                        .result = arguments.output<float>(0) + column * in,
-                        .result_row = in,
-                        .rows = count,
-                        .depth = rows,
-                        .adds = adds_ || first > 0});
-      }
+      multiply_panels(in, {.left = copy,
+                           .left_row = 1,
+                           .left_column = kBand,
+                           .right = packed,
+                           .result = arguments.output<float>(0) + column * in,
+                           .result_row = in,
+                           .rows = count,
+                           .depth = rows,
+                           .adds = first > 0});
     });
   }
 
   Shape x_, y_;
-  bool bias_, adds_;
+  bool bias_;
   WorkspaceLayout workspace_;
 };
 
@@ -175,12 +171,8 @@ std::unique_ptr<DnnlKernel> make_row_products(
 
 std::unique_ptr<Kernel> make_grad_weight_products(std::span<const RowRange> pieces, const Shape& x,
                                                   const Shape& y, bool bias) {
-  if (meets_in_caches(x, y)) return std::make_unique<GradWeightPanels>(x, y, bias, false);
+  if (meets_in_caches(x, y)) return std::make_unique<GradWeightPanels>(x, y, bias);
   return std::make_unique<GradWeightProducts>(pieces, x, y, bias);
-}
-
-std::unique_ptr<Kernel> make_grad_weight_panels(const Shape& x, const Shape& y, bool adds) {
-  return std::make_unique<GradWeightPanels>(x, y, false, adds);
 }
 
 }  // namespace skyline

@@ -27,10 +27,6 @@ std::unique_ptr<DnnlKernel> make_row_products(
 std::unique_ptr<Kernel> make_grad_weight_products(std::span<const RowRange> pieces, const Shape& x,
                                                   const Shape& y, bool bias);
 
-// Returns the kernel of that gradient in panels of PanelProducts, or, if it `adds`, of what is
-// added to it.
-std::unique_ptr<Kernel> make_grad_weight_panels(const Shape& x, const Shape& y, bool adds);
-
 // An input or the output of the op, by number, from `offset_bytes` on.
 struct ProductOperand {
   std::size_t index;

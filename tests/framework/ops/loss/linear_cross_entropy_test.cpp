@@ -23,6 +23,7 @@ struct HeadCase {
   std::int64_t rows, features, classes;
   bool bias = true, weighted = false;
   float smoothing = 0;
+  int derivatives = 40;  // checked per input
 };
 
 void check_head(const HeadCase& c) {
@@ -50,7 +51,7 @@ void check_head(const HeadCase& c) {
   check_op({.apply = apply,
             .reference = reference,
             .inputs = std::move(inputs),
-            .derivatives_per_input = 40,
+            .derivatives_per_input = c.derivatives,
             .seed = kSeed,
             .has_products = true});
 }
@@ -64,6 +65,15 @@ TEST(LinearCrossEntropy, MatchesReferenceOnSeveralPanels) {
   check_head({.rows = kPanel + 1, .features = 6, .classes = 13});
   check_head({.rows = 3 * kPanel + 45, .features = 19, .classes = 70});
   check_head({.rows = 2 * kPanel, .features = 8, .classes = 67, .bias = false});
+}
+// So many that the CPU adds up blocks of classes and shares them among its threads.
+TEST(LinearCrossEntropy, MatchesReferenceOnManyClasses) {
+  check_head({.rows = kPanel + 2,
+              .features = 131,
+              .classes = 481,
+              .weighted = true,
+              .smoothing = 0.1f,
+              .derivatives = 4});
 }
 TEST(LinearCrossEntropy, SmoothsLabelsAndWeighsClasses) {
   for (const bool weighted : {false, true}) {
@@ -143,7 +153,7 @@ TEST(LinearCrossEntropy, NeedsNoMoreWorkspaceForMorePanels) {
                                             .grad_x = true,
                                             .grad_weight = true,
                                             .grad_bias = true};
-    return make_linear_cross_entropy_cpu({}, problem)->workspace_bytes();
+    return make_linear_cross_entropy_cpu(problem)->workspace_bytes();
   };
   EXPECT_GE(workspace_bytes(kPanel), kPanel * 300 * sizeof(float));
   EXPECT_EQ(workspace_bytes(40 * kPanel), workspace_bytes(2 * kPanel));
