@@ -15,7 +15,8 @@ class CudaRanks;
 struct CudaOptions {
   bool tf32 = false;           // products and convolutions may round operands to 10 bits
   bool deterministic = false;  // gives the same bits in every run
-  std::optional<std::size_t> workspace_bytes;  // limit for each convolution
+  // Limit for each convolution and dense layer.
+  std::optional<std::size_t> workspace_bytes;
   bool measured = false;  // times cuDNN's engines of each convolution; else its heuristics choose
   std::function<void(const TimedEngines&)> on_timed;  // told of each convolution timed, or empty
   // Engines of convolutions are read from here; missing ones are chosen and added. Null: every

@@ -233,6 +233,19 @@ TEST(ProductKernels, GradientsOfInputsConvolveTurnedWeightsOrSpreadProducts) {
   EXPECT_TRUE(is_direct({{1, 4, 7, 7}, {5, 4, 1, 1}, {.stride = {1, 2}}}));
 }
 
+// The gradient of a weight [O, F] for a batch of so many rows.
+std::size_t workspace_of_dense(std::int64_t rows, const CudaOptions& options) {
+  CudaCompute compute(options);
+  return make_linear_grad_weight_cuda(compute, linear_problem(rows, 8, 8, false))
+      ->workspace_bytes();
+}
+
+TEST(ProductKernels, DenseLayersKeepToTheLimit) {
+  EXPECT_EQ(workspace_of_dense(1024, {}), 4u * 8 * 8 * sizeof(float));
+  EXPECT_EQ(workspace_of_dense(1024, {.workspace_bytes = 600}), 2u * 8 * 8 * sizeof(float));
+  EXPECT_EQ(workspace_of_dense(1024, {.workspace_bytes = 0}), 0u);
+}
+
 LstmProblem lstm_problem(std::vector<std::int32_t> lengths, std::int64_t in, std::int64_t units,
                          std::int64_t layers, bool state) {
   return {.shape = PackedShape::of_lengths(lengths),

@@ -62,8 +62,8 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            kMayBeAbsent)
       .needs({"--device cuda"}, kCudaOnly);
   list.add("--workspace", bytes(options.workspace_bytes),
-           "CUDA: workspace limit of each convolution. Dry run of the CPU: workspace that each "
-           "convolution requests (default: what it needs)",
+           "CUDA: workspace limit of each convolution and dense layer. Dry run of the CPU: workspace "
+           "that each convolution requests (default: what it needs)",
            kMayBeAbsent);
   list.add("--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
            "How convolutions are computed: as in an earlier run (its engines.json); by the fastest "

@@ -17,7 +17,7 @@ struct DeviceOptions {
   bool deterministic = false;
   bool graph = false;    // launch ops that return unchanged as CUDA graphs
   bool prefetch = true;  // copy a step's inputs while the previous step runs; see decide()
-  std::optional<std::uint64_t> workspace_bytes;  // limit of each convolution
+  std::optional<std::uint64_t> workspace_bytes;  // limit, see --workspace
   std::int64_t lanes = 1;                        // of the CPU, see --lanes; 0: to be measured
   // A file of engine choices to start from; or "measured"; on the CPU also "direct" or "fitting";
   // empty: cuDNN's heuristics, or the CPU's rule (see choose_engines).
