@@ -71,13 +71,14 @@ struct KernelArguments {
 
 class CudaCompute;
 
-// How a kernel computes, where a smaller engine could compute instead. Names are those of
-// EngineChoices.
+// How a kernel computes, where a smaller engine could compute instead, or a larger workspace could
+// serve. Names are those of EngineChoices.
 struct EngineUse {
   std::string problem;
   std::string engine;
   std::string smaller;
   std::size_t smaller_workspace_bytes = 0;
+  bool wants_room = false;  // asks for a workspace once the room in a step's peak is known
 };
 
 // One op on one backend for one set of shapes. Kernels never allocate device memory: everything

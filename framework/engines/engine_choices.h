@@ -32,8 +32,9 @@ struct EngineChoices {
   // By the batch size of a step on the CPU: problems that direct kernels compute, because the
   // engines of the rule by shape would raise the step's peak. Each run finds them again.
   std::map<std::int64_t, std::set<std::string>> above_peak = {};
-  // On a card: limits of problems whose first engine would raise a step's peak. Each run finds them
-  // for problems that it chooses engines for.
+  // On a card: limits of problems whose first engine would raise a step's peak, and the room in the
+  // peak beside products with large results, whose workspaces are then choices, too. Each run finds
+  // them for problems that it chooses engines for.
   std::map<std::string, std::size_t> most_workspace_bytes = {};
 
   // "NVIDIA H200 (compute capability 9.0, 132 multiprocessors)", or "the CPU".

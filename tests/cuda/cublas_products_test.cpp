@@ -78,6 +78,15 @@ TEST_F(CublasProductsTest, HeuristicsKnowTheWorkspaceOfDryRuns) {
   EXPECT_EQ(script_.most_workspace_bytes, product_workspace_bytes(problem));
 }
 
+TEST_F(CublasProductsTest, LargeResultsUseWhatAStepSpares) {
+  const ProductProblem large{.rows = 4096, .columns = 2048, .inner = 64, .spare_bytes = 3u << 20};
+  std::byte workspace = {};
+  make_product(compute_, large)->run({.workspace = &workspace});
+  EXPECT_EQ(script_.most_workspace_bytes, large.spare_bytes);
+  EXPECT_EQ(script_.workspace, &workspace);
+  EXPECT_EQ(script_.workspace_bytes, large.spare_bytes);
+}
+
 TEST_F(CublasProductsTest, BiasAndReluAreTheEpilogue) {
   for (const bool bias : {false, true}) {
     for (const bool relu : {false, true}) {

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "framework/cuda/make_cuda_compute.h"
+#include "memory/alignment.h"
+#include "memory/replay/live_bytes.h"
 #include "models/models.h"
 #include "tests/cuda/described_card.h"
 #include "train/decide/engines.h"
@@ -16,16 +20,17 @@
 namespace skyline {
 namespace {
 
-// Foresees a training step with 32 images. `engines` receives the choices.
-DryRunFacts step_of(const std::string& model, CudaOptions options, EngineChoices& engines) {
+// Foresees a step with 32 images. `engines` receives the choices.
+DryRunFacts step_of(const std::string& model, CudaOptions options, EngineChoices& engines,
+                    const StepOptions& how = {}, Mode mode = Mode::kTraining) {
   options.engines = &engines;
   options.plan_only = true;
-  Context::Options context = context_options(StepOptions());
+  Context::Options context = context_options(how);
   context.compute = make_cuda_compute(options);
   return DryRun(std::make_unique<ImageRun>(
-                    dry_memory(), dry_context(context, Mode::kTraining),
+                    dry_memory(), dry_context(context, mode),
                     ImageRunOptions{.model = model, .shape = find_model(model).shape}))
-      .foresee(32, Mode::kTraining, DryRun::Graph::kOn);
+      .foresee(32, mode, DryRun::Graph::kOn);
 }
 
 class EnginePeaks : public testing::TestWithParam<std::string> {};
@@ -39,6 +44,34 @@ TEST_P(EnginePeaks, AreNotRaised) {
   const DryRunFacts step = step_of(GetParam(), {}, engines);
   EXPECT_FALSE(engines.most_workspace_bytes.empty());
   EXPECT_THAT(workspaces_within_peak(step), testing::IsEmpty());
+}
+
+// Their peaks are far lower in steps that save bytes.
+class ProductPeaks : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Networks, ProductPeaks, testing::Values("googlenet", "resnet50"));
+
+TEST_P(ProductPeaks, AreNotRaised) {
+  for (const bool tf32 : {false, true}) {
+    EngineChoices engines{.card = tests::kDescribedCard};
+    step_of(GetParam(), {.tf32 = tf32}, engines);
+    EngineChoices without = engines;
+    std::size_t most = 0;
+    for (auto& [problem, choice] : without.by_problem) {
+      if (problem.starts_with("product"))
+        most = std::max(most, std::exchange(choice.workspace_bytes, 0));
+    }
+    EXPECT_EQ(most, std::size_t{32} << 20);
+    const auto peak = [&](EngineChoices& choices, const StepOptions& how, Mode mode) {
+      return lower_bound_bytes(step_of(GetParam(), {.tf32 = tf32}, choices, how, mode).trace,
+                               kAlignmentBytes);
+    };
+    for (const StepOptions& how : {StepOptions(), {.recompute = 4, .fused_update = true}}) {
+      for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+        EXPECT_LE(peak(engines, how, mode), peak(without, how, mode)) << tf32 << how.fused_update;
+      }
+    }
+  }
 }
 
 // A run repeats the choices of an earlier one.

@@ -23,19 +23,23 @@ using Words = std::vector<std::string>;
 class CudaDryRun : public testing::Test {
  protected:
   void SetUp() override {
-    for (const auto& [split, count] : {std::pair("train", 16u), std::pair("t10k", 2u)}) {
-      const std::string prefix = folder_ / split;
-      Bytes images(count * 28 * 28), labels(count);
-      for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<std::uint8_t>(7 * i);
-      for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::uint8_t>(i % 3);
-      tests::write_file(prefix + "-images-idx3-ubyte", idx_bytes({count, 28, 28}, images));
-      tests::write_file(prefix + "-labels-idx1-ubyte", idx_bytes({count}, labels));
-    }
+    write_images(28);
     tests::write_text(text_,
                       "one two three four\tun deux trois quatre\n"
                       "four three two one\tquatre trois deux un\n");
   }
 
+  // Images of so many pixels a side.
+  void write_images(std::uint32_t side) const {
+    for (const auto& [split, count] : {std::pair("train", 16u), std::pair("t10k", 2u)}) {
+      const std::string prefix = folder_ / split;
+      Bytes images(count * side * side), labels(count);
+      for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<std::uint8_t>(7 * i);
+      for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::uint8_t>(i % 3);
+      tests::write_file(prefix + "-images-idx3-ubyte", idx_bytes({count, side, side}, images));
+      tests::write_file(prefix + "-labels-idx1-ubyte", idx_bytes({count}, labels));
+    }
+  }
   std::string path(const std::string& name) const { return folder_ / name; }
 
   // Both get the options. `engines` is the run whose engines are used.
@@ -75,6 +79,25 @@ TEST_F(CudaDryRun, ForeseesEachRequestWithEveryOption) {
   expect_foreseen({"--model", "lenet", "--batch-size", "4", "--device", "cuda", "--deterministic",
                    "--no-prefetch", "--fused-update", "--recompute", "4", "--workspace", "1MiB"},
                   {"--data", folder_.path()}, {"--classes", "3", "--channels", "1"}, "run");
+}
+
+// The gradient of the first weight is one, of 17 MB: where a step saves bytes, no moment is fuller.
+TEST_F(CudaDryRun, ForeseesTheWorkspaceOfALargeProduct) {
+  write_images(129);
+  const std::string without = path("without"), given = path("given.json");
+  ASSERT_EQ(skyline_program({"train", "--model", "mlp", "--batch-size", "8", "--device", "cuda",
+                             "--data", folder_.path(), "--steps", "1", "--output", without})
+                .exit_code,
+            0);
+  nlohmann::json engines = parsed_json(read_file(without + "/engines.json"));
+  auto& bytes = engines["engines"]["product of 256 x 8 and 8 x 16641"]["workspace_bytes"];
+  EXPECT_EQ(bytes, 0u);
+  bytes = 1 << 20;
+  tests::write_text(given, engines.dump());
+  expect_foreseen({"--model", "mlp", "--batch-size", "8", "--device", "cuda"},
+                  {"--data", folder_.path(), "--engines", given},
+                  {"--classes", "3", "--channels", "1", "--insize", "129"}, "run");
+  EXPECT_NE(read_file(path("run/trace.csv")).find(",1048576,"), std::string::npos);
 }
 
 // A device of one byte less than the step, one more batch and its warm-up need.

@@ -179,6 +179,8 @@ TEST(ProductKernels, OnlyProductsAreProducts) {
   EXPECT_FALSE(pointwise({.stride = {1, 2}}));
 }
 
+constexpr const char* kLarge = "product of 4096 x 64 and 64 x 2048";
+
 // The limit of --workspace holds for them, too.
 TEST(ProductKernels, PartialSumsKeepToTheLimit) {
   const ProductProblem small{.rows = 256, .columns = 64, .inner = 100'000};
@@ -192,6 +194,43 @@ TEST(ProductKernels, PartialSumsKeepToTheLimit) {
   EXPECT_EQ(product_workspace_bytes({.rows = 1536, .columns = 2048, .inner = 9000}), 24u << 20);
   EXPECT_EQ(product_workspace_bytes({.rows = 4096, .columns = 2048, .inner = 9000}), 0u);
   EXPECT_EQ(product_workspace_bytes({.rows = 256, .columns = 64, .inner = 511}), 0u);
+}
+
+// The bytes that a large product asks for with these choices.
+std::size_t spare_bytes(EngineChoices& engines, CudaOptions options = {}) {
+  ProductProblem problem{.rows = 4096, .columns = 2048, .inner = 64};
+  options.engines = &engines;
+  const std::optional<EngineUse> use = use_spare_bytes(problem, options);
+  EXPECT_TRUE(use && use->wants_room && use->problem == kLarge);
+  return product_workspace_bytes(problem);
+}
+
+TEST(ProductKernels, LargeResultsUseTheRoomInAPeak) {
+  const auto within = [](std::size_t room) {
+    EngineChoices engines{.most_workspace_bytes = {{kLarge, room}}};
+    const std::size_t bytes = spare_bytes(engines);
+    EXPECT_EQ(engines.by_problem.at(kLarge).workspace_bytes, bytes) << "for other runs";
+    return bytes;
+  };
+  EXPECT_EQ(within(std::size_t{1} << 30), std::size_t{32} << 20);
+  EXPECT_EQ(within(std::size_t{32} << 20), std::size_t{32} << 20);
+  EXPECT_EQ(within((std::size_t{32} << 20) - 1), 0u);
+  ProductProblem limited{.rows = 4096, .columns = 2048, .inner = 64, .spare_bytes = 100'000};
+  limited.most_workspace_bytes = 70'000;
+  EXPECT_EQ(product_workspace_bytes(limited), 70'000u);
+}
+
+TEST(ProductKernels, LargeResultsUseNothingWhereNoPeakIsKnown) {
+  EngineChoices engines;
+  EXPECT_EQ(spare_bytes(engines), 0u);
+  EXPECT_TRUE(engines.by_problem.empty());
+  EXPECT_EQ(spare_bytes(engines, {.measured = true}), 0u);
+  engines.most_workspace_bytes[kLarge] = std::size_t{1} << 30;
+  EXPECT_EQ(spare_bytes(engines), 0u) << "as in the run that measured";
+  engines.by_problem[kLarge].workspace_bytes = 200'000;
+  EXPECT_EQ(spare_bytes(engines), 200'000u) << "a given choice";
+  ProductProblem small{.rows = 4, .columns = 5, .inner = 6};
+  EXPECT_FALSE(use_spare_bytes(small, {.engines = &engines}));
 }
 
 // Returns the workspace of the gradient of an input.
@@ -244,6 +283,21 @@ TEST(ProductKernels, DenseLayersKeepToTheLimit) {
   EXPECT_EQ(workspace_of_dense(1024, {}), 4u * 8 * 8 * sizeof(float));
   EXPECT_EQ(workspace_of_dense(1024, {.workspace_bytes = 600}), 2u * 8 * 8 * sizeof(float));
   EXPECT_EQ(workspace_of_dense(1024, {.workspace_bytes = 0}), 0u);
+}
+
+// A spread product leaves what --workspace allows beside its pixels, 17 MB here.
+TEST(ProductKernels, SpreadProductsShareTheLimitWithTheirPixels) {
+  const ConvolutionCase large{{16, 64, 129, 129}, {1, 64, 1, 1}, {.stride = 2}};
+  const std::size_t pixels = std::size_t{16} * 64 * 65 * 65 * sizeof(float);
+  EngineChoices engines{
+      .most_workspace_bytes = {{"product of 67600 x 1 and 1 x 64", std::size_t{1} << 30}}};
+  const auto bytes = [&](const CudaOptions& options) { return workspace_of(large, options); };
+  EXPECT_EQ(bytes({.engines = &engines}), pixels + (std::size_t{32} << 20));
+  const std::size_t limit = pixels + 1'000'000;
+  const std::size_t shared = bytes({.workspace_bytes = limit, .engines = &engines});
+  EXPECT_LE(shared, limit);
+  EXPECT_GT(shared, pixels + 999'000);
+  EXPECT_EQ(bytes({.workspace_bytes = pixels + 128, .engines = &engines}), pixels);
 }
 
 LstmProblem lstm_problem(std::vector<std::int32_t> lengths, std::int64_t in, std::int64_t units,

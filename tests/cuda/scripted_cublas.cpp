@@ -82,9 +82,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*,
                               cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t,
                               const void*, const void*, cublasLtMatrixLayout_t, void*,
-                              cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm, void*,
-                              size_t, cudaStream_t) {
+                              cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm,
+                              void* workspace, size_t workspace_bytes, cudaStream_t) {
   script.run.push_back(number_of(*algorithm));
+  script.workspace = workspace;
+  script.workspace_bytes = workspace_bytes;
   return script.failing.contains(script.run.back()) ? CUBLAS_STATUS_INTERNAL_ERROR
                                                     : CUBLAS_STATUS_SUCCESS;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -15,6 +16,8 @@ struct ScriptedCublas {
   std::vector<int> run;   // what was run, failures too
   int epilogue = 0;
   std::uint64_t most_workspace_bytes = 0;  // of the last preference
+  void* workspace = nullptr;               // of the last product
+  std::size_t workspace_bytes = 0;
 };
 
 }  // namespace skyline::tests

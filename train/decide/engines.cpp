@@ -42,7 +42,9 @@ std::set<std::string> engines_above_peak(const DryRunFacts& direct, const DryRun
   return problems;
 }
 
-std::map<std::string, std::size_t> workspaces_within_peak(const DryRunFacts& step) {
+std::map<std::string, std::size_t> workspaces_within_peak(DryRunFacts step, bool wants_room) {
+  std::erase_if(step.step.engines,
+                [&](const auto& use) { return use.second.wants_room != wants_room; });
   const std::vector<OpId>& order = step.program_numbers;
   DryRunFacts without = step;
   for (const auto& [op, use] : step.step.engines) {
@@ -53,7 +55,7 @@ std::map<std::string, std::size_t> workspaces_within_peak(const DryRunFacts& ste
   const std::vector<std::uint64_t> bytes = order_bytes(problem_of(step), order);
   std::map<std::string, std::size_t> limits;
   for (const auto& [op, use] : step.step.engines) {
-    if (bytes[op] <= peak) continue;
+    if (bytes[op] <= peak && !wants_room) continue;
     // Each part is rounded up. One block is always free: many engines on tensor cores ask for some
     // hundred bytes, and others would be much slower.
     const std::size_t room = std::max(peak - others[op], 2 * kAlignmentBytes) - kAlignmentBytes;

@@ -31,7 +31,9 @@ class TriedEngines {
 std::set<std::string> engines_above_peak(const DryRunFacts& direct, const DryRunFacts& by_rule);
 
 // Returns how much workspace a card's engines may ask for, in bytes by problem, where they ask for
-// more than the peak of the step would have room for if they asked for none; at least a block.
-std::map<std::string, std::size_t> workspaces_within_peak(const DryRunFacts& step);
+// more than the peak of the step would have room for if they asked for none; at least a block. With
+// `wants_room`, returns the same of all kernels that ask for it, see EngineUse.
+std::map<std::string, std::size_t> workspaces_within_peak(DryRunFacts step,
+                                                          bool wants_room = false);
 
 }  // namespace skyline

@@ -16,21 +16,21 @@ namespace skyline {
 namespace {
 
 // A dry run of the step that decides about engines, whatever the run's options are.
-DryRunFacts plain_step(std::shared_ptr<Compute> compute, ImageRunOptions options, Mode mode,
-                       std::string_view order, std::int64_t batch_size) {
+DryRunFacts deciding_step(std::shared_ptr<Compute> compute, ImageRunOptions options, Mode mode,
+                          const StepOptions& how, std::int64_t batch_size) {
   options.shares = {};
-  Context::Options plain = context_options({.order = std::string(order)});
-  plain.compute = std::move(compute);
-  return DryRun(std::make_unique<ImageRun>(dry_memory(), dry_context(plain, mode), options))
+  Context::Options context = context_options(how);
+  context.compute = std::move(compute);
+  return DryRun(std::make_unique<ImageRun>(dry_memory(), dry_context(context, mode), options))
       .foresee(batch_size, mode, DryRun::Graph::kOn);
 }
 
 std::set<std::string> above_peak(const CpuOptions& cpu, const ImageRunOptions& options,
                                  std::int64_t batch_size) {
   const auto step = [&](Mode mode, CpuOptions::Engines engines, std::string_view order) {
-    return plain_step(
+    return deciding_step(
         std::make_shared<CpuCompute>(CpuOptions{.engines = engines, .choices = cpu.choices}),
-        options, mode, order, batch_size);
+        options, mode, {.order = std::string(order)}, batch_size);
   };
   std::set<std::string> problems;
   for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
@@ -42,18 +42,31 @@ std::set<std::string> above_peak(const CpuOptions& cpu, const ImageRunOptions& o
   return problems;
 }
 
-// Given choices stay.
+// Given choices stay. Engines come first: orders of steps depend on their workspaces.
 void limit_workspaces(Compute& compute, EngineChoices& choices, const ImageRunOptions& options,
                       std::int64_t batch_size) {
   const auto given = choices.by_problem;
   const std::shared_ptr<Compute> not_owned(std::shared_ptr<Compute>(), &compute);
-  const DryRunFacts step =
-      plain_step(not_owned, options, Mode::kTraining, kDefaultOrder, batch_size);
-  for (const auto& [problem, bytes] : workspaces_within_peak(step)) {
-    if (given.contains(problem)) continue;
+  const auto limits = [&](Mode mode, const StepOptions& how, bool wants_room) {
+    auto found = workspaces_within_peak(deciding_step(not_owned, options, mode, how, batch_size),
+                                        wants_room);
+    std::erase_if(found, [&](const auto& limit) { return given.contains(limit.first); });
+    return found;
+  };
+  for (const auto& [problem, bytes] : limits(Mode::kTraining, {}, false)) {
     choices.most_workspace_bytes[problem] = bytes;
     choices.by_problem.erase(problem);
   }
+  auto rooms = limits(Mode::kTraining, {}, true);
+  const StepOptions frugal{.recompute = 4, .fused_update = true};
+  for (const Mode mode : {Mode::kTraining, Mode::kInference}) {
+    if (rooms.empty()) return;
+    for (const auto& [problem, bytes] : limits(mode, frugal, true)) {
+      std::size_t& room = rooms.try_emplace(problem, bytes).first->second;
+      room = std::min(room, bytes);
+    }
+  }
+  choices.most_workspace_bytes.merge(rooms);
 }
 
 }  // namespace

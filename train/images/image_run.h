@@ -30,7 +30,9 @@ struct ImageRunOptions {
 // where others would raise the peak of a training or inference step with as many images. On a CUDA
 // device, lets the heuristics choose them, but none whose workspace would raise the peak of a
 // training step, where another than cuDNN's reference needs less. The plain step decides, once for
-// each size, so that the bits are the same for all options of a step.
+// each size, so that the bits are the same for all options of a step. Products with large results
+// get workspaces that raise the peak neither of that step, nor of one that recomputes and updates
+// early, nor of inference.
 void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size);
 
 // A run of a model that classifies images.

@@ -104,10 +104,7 @@ class PreparedProduct {
   Owned<cublasLtMatmulDescOpaque_t> operation(const CudaOptions& options);
   Owned<cublasLtMatrixLayoutOpaque_t> layout(std::int64_t rows, std::int64_t columns,
                                              bool transposed) const;
-  std::string call(const char* name) const {
-    return fmt::format("{} of {} x {} and {} x {}", name, problem_.rows, problem_.inner,
-                       problem_.inner, problem_.columns);
-  }
+  std::string call(const char* name) const { return fmt::format("{} of {}", name, problem_.str()); }
   template <typename Value>
   void set(cublasLtMatmulDescAttributes_t name, const Value& value) {
     library_.check(library_.matmul_desc_set_attribute(operation_.get(), name, &value, sizeof value),

@@ -5,10 +5,14 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/kernel.h"
 
 namespace skyline {
 
-class CudaCompute;
+struct CudaOptions;
 
 // c [rows, columns] = op(a) op(b), summing over `inner` products. Matrices are row-major and dense.
 struct ProductProblem {
@@ -21,8 +25,10 @@ struct ProductProblem {
   bool bias = false;          // adds bias [columns] to each row; not together with `add`
   bool relu = false;          // returns max(·, 0) of that; NaN may become 0; not with `add`
   std::size_t most_workspace_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t spare_bytes = 0;  // of a step, for a result above 16 MiB: see use_spare_bytes()
 
   auto operator<=>(const ProductProblem&) const = default;
+  std::string str() const;  // "4 x 6 and 6 x 5"
 };
 
 struct ProductOperands {
@@ -34,10 +40,16 @@ struct ProductOperands {
 };
 
 // Returns room for the partial sums of a product whose result is too small to keep a card busy, so
-// that blocks share the inner sums: up to eight times the result; 0 for results above 16 MiB
-// (framework/README.md says why), for short inner sums and where it would exceed
+// that blocks share the inner sums: up to eight times the result; 0 for short inner sums. For a
+// result above 16 MiB, returns the step's spare bytes. Never more than
 // problem.most_workspace_bytes. A formula, so that a dry run needs no device.
 std::size_t product_workspace_bytes(const ProductProblem& problem);
+
+// Gives a product whose result is above 16 MiB the workspace that options.engines choose for it:
+// the 32 MiB that NVIDIA recommends where the peak of its step has room for them. A first time
+// notes the choice there. Gives nothing where that is unknown: nobody called choose_engines() for a
+// step, or engines are measured. Returns nothing for other products and without options.engines.
+std::optional<EngineUse> use_spare_bytes(ProductProblem& problem, const CudaOptions& options);
 
 // A matrix product in fp32 on the device.
 class Product {

@@ -36,13 +36,21 @@ ProductProblem product_of(ConvolutionKind kind, const Conv2dProblem& problem) {
 
 class ProductConvolution final : public Convolution {
  public:
-  ProductConvolution(CudaCompute& compute, ConvolutionKind kind, ProductProblem problem)
-      : kind_(kind), problem_(limited(problem, compute.options())) {
+  // So many bytes of a workspace's limit are for others.
+  ProductConvolution(CudaCompute& compute, ConvolutionKind kind, const Conv2dProblem& problem,
+                     std::size_t other_bytes = 0)
+      : kind_(kind), problem_(product_of(kind, problem)) {
+    const CudaOptions& options = compute.options();
+    if (const auto& limit = options.workspace_bytes) {
+      problem_.most_workspace_bytes = *limit - std::min(*limit, other_bytes);
+    }
+    use_ = use_spare_bytes(problem_, options);
     product_ = make_product(compute, problem_);
   }
 
   std::size_t workspace_bytes() const override { return product_workspace_bytes(problem_); }
   bool finishes() const override { return true; }
+  std::optional<EngineUse> engine_use() const override { return use_; }
 
   void run(const ConvolutionOperands& operands) override {
     const bool pixels_first = kind_ == ConvolutionKind::kForward;
@@ -54,13 +62,9 @@ class ProductConvolution final : public Convolution {
   }
 
  private:
-  static ProductProblem limited(ProductProblem problem, const CudaOptions& options) {
-    if (options.workspace_bytes) problem.most_workspace_bytes = *options.workspace_bytes;
-    return problem;
-  }
-
   ConvolutionKind kind_;
   ProductProblem problem_;
+  std::optional<EngineUse> use_;
   std::unique_ptr<Product> product_;
 };
 
@@ -131,9 +135,11 @@ class SpreadProduct final : public Convolution {
  public:
   SpreadProduct(CudaCompute& compute, const Conv2dProblem& problem) {
     const Shape pixels{problem.x[0], problem.x[1], problem.y[2], problem.y[3]};
-    product_ = make_product_convolution(
+    const std::size_t rounding = 2 * 64;  // of two parts
+    product_.emplace(
         compute, ConvolutionKind::kGradInput,
-        {.x = pixels, .weight = problem.weight, .y = problem.y, .params = {}});
+        Conv2dProblem{.x = pixels, .weight = problem.weight, .y = problem.y, .params = {}},
+        static_cast<std::size_t>(pixels.elements()) * sizeof(float) + rounding);
     spread_ = make_shortcut_grad_cuda(
         compute, {.x = problem.x, .y = pixels, .stride = problem.params.stride.height});
     workspace_.add(product_->workspace_bytes());
@@ -141,6 +147,11 @@ class SpreadProduct final : public Convolution {
   }
 
   std::size_t workspace_bytes() const override { return workspace_.bytes(); }
+  std::optional<EngineUse> engine_use() const override {
+    std::optional<EngineUse> use = product_->engine_use();
+    if (use) use->smaller_workspace_bytes = workspace_.bytes() - pixels_;
+    return use;
+  }
 
   void run(const ConvolutionOperands& operands) override {
     const std::byte* pixels = operands.workspace + pixels_;
@@ -153,7 +164,7 @@ class SpreadProduct final : public Convolution {
   }
 
  private:
-  std::unique_ptr<Convolution> product_;
+  std::optional<ProductConvolution> product_;
   std::unique_ptr<Kernel> spread_;
   WorkspaceLayout workspace_;
   std::size_t pixels_;
@@ -179,7 +190,7 @@ std::unique_ptr<Convolution> make(CudaCompute& compute, const Conv2dProblem& pro
 
 std::unique_ptr<Convolution> convolution_of(CudaCompute& compute, ConvolutionKind kind,
                                             const Conv2dProblem& problem) {
-  if (problem.is_product()) return make_product_convolution(compute, kind, problem);
+  if (problem.is_product()) return std::make_unique<ProductConvolution>(compute, kind, problem);
   if (kind == ConvolutionKind::kGradInput) {
     if (auto convolution = make_grad_input_convolution(compute, problem)) return convolution;
   }
@@ -240,11 +251,6 @@ struct Finish {
 };
 
 }  // namespace
-
-std::unique_ptr<Convolution> make_product_convolution(CudaCompute& compute, ConvolutionKind kind,
-                                                      const Conv2dProblem& problem) {
-  return std::make_unique<ProductConvolution>(compute, kind, product_of(kind, problem));
-}
 
 std::unique_ptr<Convolution> make_grad_input_convolution(CudaCompute& compute,
                                                          const Conv2dProblem& problem) {

@@ -46,10 +46,6 @@ class Convolution {
 std::unique_ptr<Convolution> make_convolution(CudaCompute& compute, ConvolutionKind kind,
                                               const Conv2dProblem& problem);
 
-// Returns the product for a problem that is_product(); bias and relu belong to it. Needs no device.
-std::unique_ptr<Convolution> make_product_convolution(CudaCompute& compute, ConvolutionKind kind,
-                                                      const Conv2dProblem& problem);
-
 // Returns the gradient of an input (kGradInput) in fp32 by operations with engines that read and
 // write images as they are stored. cuDNN's own engines for it, except its slow reference, first
 // copy x and y into another layout and ask for as much workspace (cuDNN 9.19 on an H200;

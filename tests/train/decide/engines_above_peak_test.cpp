@@ -99,6 +99,16 @@ TEST(WorkspacesWithinPeak, AreWhatThePeakHasRoomFor) {
   EXPECT_THAT(workspaces_within_peak(step), UnorderedElementsAre(Pair("d", kBlock)));
 }
 
+// The peak is that of op d: 4 blocks and its workspace. Op a has 6 to spare, one of which may be
+// lost.
+TEST(WorkspacesWithinPeak, AreToldToKernelsThatWantRoom) {
+  DryRunFacts step = chain(kBlocks, {0, 3, 1, 3});
+  step.step.engines[0] = {.problem = "a", .engine = {}, .smaller = {}, .wants_room = true};
+  step.step.engines[1] = {.problem = "b", .engine = {}, .smaller = {}};
+  EXPECT_THAT(workspaces_within_peak(step), IsEmpty());
+  EXPECT_THAT(workspaces_within_peak(step, true), ElementsAre(Pair("a", 5 * kBlock)));
+}
+
 // Chosen with these options of a context, for vgg16 with 4 images.
 std::set<std::string> chosen(CpuOptions cpu, const Context::Options& options = {},
                              StepShares shares = {}) {
