@@ -13,9 +13,11 @@
 // TimedEngines::str(). --write-engines keeps the choices, as a run's engines.json does.
 // Rates are means of N steps after three warm-up steps (in which `planned` records and plans). All
 // allocators run the same engines. Reserved bytes are those the allocator holds after these steps.
-// The card's peak is an N^3 product (default: 8192^3) in the same precision and run. FLOP of LSTMs
-// are not counted. A failed measurement leaves its figures empty and makes the exit code 1; running
-// out of memory is a result. A failed call of CUDA ends the program: what follows would fail, too.
+// The card's peak is an N^3 product (default: 8192^3) in the same precision and run. A line beside
+// it has the time of a product of 49 N x 64 and 64 x 256 without workspace, another with 32 MiB.
+// FLOP of LSTMs are not counted. A failed measurement leaves its figures empty and makes the exit
+// code 1; running out of memory is a result. A failed call of CUDA ends the program: what follows
+// would fail, too.
 //
 //   cuda_step_benchmark MODEL --serve --batches B [--recompute DEPTH] [--fused-update] [--prefetch]
 //                       [--graph] [--engines heuristics|measured] [--write-engines FILE]
@@ -28,6 +30,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -364,6 +367,24 @@ void measure_memory(const CudaOptions& options) {
   std::fflush(stdout);
 }
 
+// Prints and returns the FLOP/s of the card's peak. Then prints what a workspace saves where a
+// result is large: by default, in the products of resnet50's largest images, 128 a batch.
+double measure_products(const Options& options) {
+  const auto extent = static_cast<std::int64_t>(options.peak_extent);
+  const double seconds =
+      product_seconds(options.cuda, {.rows = extent, .columns = extent, .inner = extent});
+  const double peak = 2.0 * std::pow(static_cast<double>(extent), 3) / seconds;
+  fmt::print("peak: a product of {}^3 in {}, {:.1f} TFLOP/s\n", extent,
+             options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
+  ProductProblem large{.rows = 49 * extent, .columns = 256, .inner = 64};
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{32} << 20}) {
+    large.spare_bytes = bytes;
+    fmt::print("product of {} in {} of workspace: {:.3f} ms\n", large.str(), format_bytes(bytes),
+               1e3 * product_seconds(options.cuda, large));
+  }
+  return peak;
+}
+
 void print_card(const EngineChoices& engines) {
   if (engines.cudnn == 0) return;  // the emulation has none
   fmt::print("{}, cuDNN {}.{}.{}\n", engines.card_name(), engines.cudnn / 10000,
@@ -386,11 +407,9 @@ void run(const Options& asked) {
     serve(options);
     return;
   }
-  const double peak = measure_cuda_peak(options.cuda, options.peak_extent);
+  const double peak = measure_products(options);
   print_card(engines);
   write_engines(options);  // a wrong path fails before anything else runs
-  fmt::print("peak: a product of {}^3 in {}, {:.1f} TFLOP/s\n", options.peak_extent,
-             options.cuda.tf32 ? "TF32" : "fp32", 1e-12 * peak);
   int failures = failure_of([&] { measure_memory(options.cuda); });
   for (const std::string& model : options.models) {
     for (const std::int64_t batch : batches_of(model, options)) {

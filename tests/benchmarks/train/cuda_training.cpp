@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <numeric>
 
-#include "framework/cuda/cublas/product.h"
+#include "memory/alignment.h"
 #include "memory/device/devices.h"
 #include "tests/benchmarks/train/timed_training.h"
 #include "train/images/image_run.h"
@@ -16,7 +15,7 @@
 namespace skyline {
 namespace {
 
-constexpr int kPeakRuns = 10;
+constexpr int kProductRuns = 10;
 
 MemoryOptions memory_options(const std::string& allocator) {
   MemoryOptions memory;
@@ -93,31 +92,32 @@ std::unique_ptr<CudaTraining> make_cuda_training(const std::string& model, std::
 
 std::string items_of(const std::string& model) { return model == "seq2seq" ? "words" : "images"; }
 
-double measure_cuda_peak(const CudaOptions& options, std::size_t extent) {
+double product_seconds(const CudaOptions& options, const ProductProblem& problem) {
+  const auto bytes_of = [](std::int64_t rows, std::int64_t columns) {
+    return align_up(static_cast<std::size_t>(rows * columns) * sizeof(float), kAlignmentBytes);
+  };
+  const std::size_t a = bytes_of(problem.rows, problem.inner);
+  const std::size_t b = bytes_of(problem.inner, problem.columns);
+  const std::size_t c = bytes_of(problem.rows, problem.columns);
   const std::unique_ptr<Device> device = make_device("cuda");
   const std::unique_ptr<Compute> compute = make_cuda_compute(options);
-  const auto side = static_cast<std::int64_t>(extent);
-  const ProductProblem problem{.rows = side, .columns = side, .inner = side};
-  const std::size_t matrix_bytes = extent * extent * sizeof(float);
-  const std::size_t bytes = 3 * matrix_bytes + product_workspace_bytes(problem);
-  std::byte* matrices = device->allocate(bytes);
-  const std::vector<float> noise = noise_values(2 * extent * extent);
-  compute->write(matrices, noise.data(), 2 * matrix_bytes);
-  const auto matrix = [&](std::size_t i) {
-    return reinterpret_cast<float*>(matrices + i * matrix_bytes);
-  };
+  const std::size_t bytes = a + b + c + product_workspace_bytes(problem);
+  std::byte* memory = device->allocate(bytes);
+  compute->write(memory, noise_values((a + b) / sizeof(float)).data(), a + b);
+  const auto at = [&](std::size_t offset) { return reinterpret_cast<float*>(memory + offset); };
   const auto product = make_product(*compute->cuda(), problem);
   const ProductOperands operands{
-      .a = matrix(0), .b = matrix(1), .c = matrix(2), .workspace = matrices + 3 * matrix_bytes};
-  for (int i = 0; i < kPeakRuns; ++i) product->run(operands);
-  compute->wait();
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kPeakRuns; ++i) product->run(operands);
-  compute->wait();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  device->deallocate(matrices, bytes);
-  const double flop = 2.0 * std::pow(static_cast<double>(extent), 3);
-  return kPeakRuns * flop / seconds.count();
+      .a = at(0), .b = at(a), .c = at(a + b), .workspace = memory + a + b + c};
+  const auto run = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kProductRuns; ++i) product->run(operands);
+    compute->wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  run();
+  const double seconds = run() / kProductRuns;
+  device->deallocate(memory, bytes);
+  return seconds;
 }
 
 }  // namespace skyline

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "framework/cuda/cublas/product.h"
 #include "framework/cuda/make_cuda_compute.h"
 #include "train/run/model_run.h"
 
@@ -35,7 +36,7 @@ std::unique_ptr<CudaTraining> make_cuda_training(const std::string& model, std::
 // "images" or "words".
 std::string items_of(const std::string& model);
 
-// Measures the FLOP/s of extent x extent x extent products of noise on the device, in fp32 or TF32.
-double measure_cuda_peak(const CudaOptions& options, std::size_t extent);
+// Returns the seconds of a product of noise on the device, in fp32 or TF32.
+double product_seconds(const CudaOptions& options, const ProductProblem& problem);
 
 }  // namespace skyline
