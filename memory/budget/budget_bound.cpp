@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <queue>
+#include <ranges>
 #include <utility>
 
 #include "memory/order/order.h"
@@ -10,7 +11,6 @@ namespace skyline {
 namespace {
 
 constexpr std::uint32_t kNone = ExitGraph::kNone;
-// Nodes of the network; values follow, then recomputes.
 enum : MaxFlow::Node { kSource, kSink, kFirst };
 // Capacities are integers: rounded down, so that the flow stays a bound.
 constexpr double kUnitsPerSecond = 1e9;
@@ -89,7 +89,8 @@ ExitGraph::Moment ExitGraph::moment_of(OpId exit) const {
     if (written && value.kept) moment.exit_bytes += value.bytes;
     moment.written.push_back(written && !value.kept);
     const auto reads_later = [&](OpId reader) { return moment.after[reader] != 0; };
-    if (moment.written[k] && std::ranges::any_of(value.readers, reads_later)) {
+    if (moment.written[k] &&
+        std::ranges::any_of(value.readers | std::views::reverse, reads_later)) {
       moment.needed.push_back(k);
     }
   }
@@ -157,49 +158,55 @@ BudgetBound::LastInput BudgetBound::last_input_of(const ExitGraph::Moment& momen
 }
 
 // The source's side holds what is recomputed: a recompute on it runs after the exit, a value on it
-// is read after the exit. `second` and `byte` are what these cost.
+// is read after the exit. `second` and `byte` are what these cost. A needed value is on it anyway,
+// so its recompute is a node only if it reads a value that may be on either side.
 void BudgetBound::build(const ExitGraph::Moment& moment, double second, double byte) {
-  const auto first_recompute = static_cast<MaxFlow::Node>(kFirst + order_.values.size());
-  flow_.reset(first_recompute + problem_.recomputes.size());
-  reached_.assign(order_.values.size(), false);
-  std::vector<std::uint32_t> stack;
-  const auto reach = [&](std::uint32_t value) {
-    if (reached_[value]) return;
-    reached_[value] = true;
-    stack.push_back(value);
-  };
-  for (const std::uint32_t value : moment.needed) {
-    if (!moment.written[value]) continue;
-    reach(value);
-    flow_.add_arc(kSource, kFirst + value, MaxFlow::kUnlimited);
-  }
-  while (!stack.empty()) {
-    const std::uint32_t value = stack.back(), recompute = graph_.recompute_of(value);
-    stack.pop_back();
-    const bool alone = recompute == kNone;
-    const std::uint64_t cost = capacity(byte * static_cast<double>(order_.values[value].bytes));
-    flow_.add_arc(kFirst + value, alone ? MaxFlow::Node{kSink} : first_recompute + recompute, cost);
-    if (alone) continue;
-    flow_.add_arc(first_recompute + recompute, kSink,
-                  capacity(second * problem_.recomputes[recompute].seconds));
-    for (const std::uint32_t input : graph_.recompute_inputs(recompute)) {
-      if (!moment.written[input]) continue;
-      reach(input);
-      flow_.add_arc(first_recompute + recompute, kFirst + input, MaxFlow::kUnlimited);
-    }
-  }
+  flow_.reset(kFirst);
+  value_node_.assign(order_.values.size(), kSink);
+  recompute_node_.assign(problem_.recomputes.size(), kSink);
   const std::uint64_t own = capacity(byte * static_cast<double>(moment.engine_bytes));
   const std::uint64_t smaller = capacity(second * moment.engine_seconds);
   smaller_ = smaller < own;
-  flowed_ = flow_.run(kSource, kSink) + std::min(own, smaller);
+  flowed_ = std::min(own, smaller);
+  for (const std::uint32_t value : moment.needed) value_node_[value] = kSource;
+  const auto may_be_kept = [&](std::uint32_t input) {
+    return moment.written[input] && value_node_[input] != kSource;
+  };
+  std::vector<std::uint32_t> open = moment.needed;
+  for (std::size_t k = 0; k < open.size(); ++k) {
+    const std::uint32_t value = open[k], recompute = graph_.recompute_of(value);
+    const MaxFlow::Node read = value_node_[value];
+    const std::uint64_t kept = capacity(byte * static_cast<double>(order_.values[value].bytes));
+    if (recompute == kNone) {
+      flow_.add_arc(read, kSink, kept);
+      continue;
+    }
+    const std::vector<std::uint32_t>& inputs = graph_.recompute_inputs(recompute);
+    const std::uint64_t again = capacity(second * problem_.recomputes[recompute].seconds);
+    if (read == kSource && std::ranges::none_of(inputs, may_be_kept)) {
+      flowed_ += std::min(kept, again);
+      if (again < kept) recompute_node_[recompute] = kSource;
+      continue;
+    }
+    const MaxFlow::Node made = recompute_node_[recompute] = flow_.add_node();
+    flow_.add_arc(read, made, kept);
+    flow_.add_arc(made, kSink, again);
+    for (const std::uint32_t input : inputs) {
+      if (!may_be_kept(input)) continue;
+      if (value_node_[input] == kSink) {
+        value_node_[input] = flow_.add_node();
+        open.push_back(input);
+      }
+      flow_.add_arc(made, value_node_[input], MaxFlow::kUnlimited);
+    }
+  }
+  flowed_ += flow_.run(kSource, kSink);
 }
 
 // On the source's side of the cut, together with its recompute.
 bool BudgetBound::is_recomputed(std::uint32_t value) const {
   const std::uint32_t recompute = graph_.recompute_of(value);
-  const std::size_t first_recompute = kFirst + order_.values.size();
-  return recompute != kNone &&
-         flow_.on_source_side(static_cast<MaxFlow::Node>(first_recompute + recompute));
+  return recompute != kNone && flow_.on_source_side(recompute_node_[recompute]);
 }
 
 BudgetBound::Line BudgetBound::cut(const ExitGraph::Moment& moment) {
@@ -207,7 +214,7 @@ BudgetBound::Line BudgetBound::cut(const ExitGraph::Moment& moment) {
             .bytes = moment.exit_bytes + (smaller_ ? 0 : moment.engine_bytes),
             .recomputed = RecomputeChoice(problem_.recomputes.size())};
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
-    if (!reached_[value] || !flow_.on_source_side(kFirst + value)) continue;
+    if (!flow_.on_source_side(value_node_[value])) continue;
     if (is_recomputed(value)) {
       line.seconds += problem_.recomputes[graph_.recompute_of(value)].seconds;
       line.recomputed[graph_.recompute_of(value)] = Recompute::kOnce;
@@ -218,22 +225,27 @@ BudgetBound::Line BudgetBound::cut(const ExitGraph::Moment& moment) {
   return line;
 }
 
-// Exits at which only their own bytes are alive prove nothing beyond these.
+// An exit that needs fewer bytes with all kept than another does at least proves nothing.
 void BudgetBound::find_exits() {
   if (!exits_.empty()) return;
+  std::uint64_t least = 0;
   for (OpId op = problem_.backward; op < order_.ops.size(); ++op) {
     const ExitGraph::Moment moment = graph_.moment_of(op);
     Line all_kept{.bytes = moment.exit_bytes + moment.engine_bytes,
                   .recomputed = RecomputeChoice(problem_.recomputes.size())};
-    for (const std::uint32_t value : moment.needed) {
-      if (moment.written[value]) all_kept.bytes += order_.values[value].bytes;
+    for (const std::uint32_t value : moment.needed) all_kept.bytes += order_.values[value].bytes;
+    Line fewest = all_kept;
+    fewest.bytes -= moment.engine_bytes;
+    if (all_kept.bytes >= least) {
+      build(moment, 0, 1);
+      fewest = cut(moment);
     }
-    build(moment, 0, 1);
     exits_.push_back({.op = op,
-                      .lines = {std::move(all_kept), cut(moment)},
+                      .lines = {std::move(all_kept), std::move(fewest)},
                       .last_input_bytes = last_input_of(moment).bytes,
                       .engine = graph_.engine_of(op),
                       .engine_bytes = moment.engine_bytes});
+    least = std::max(least, exits_.back().least_bytes());
   }
 }
 
@@ -351,7 +363,7 @@ std::vector<std::uint32_t> BudgetBound::values_at(OpId exit) {
   std::vector<std::uint32_t> values = graph_.new_outputs(exit);
   values.insert(values.end(), op.inputs.begin(), op.inputs.end());
   for (std::uint32_t value = 0; value < order_.values.size(); ++value) {
-    const bool needed = reached_[value] && flow_.on_source_side(kFirst + value);
+    const bool needed = flow_.on_source_side(value_node_[value]);
     if (needed && !is_recomputed(value)) values.push_back(value);
   }
   return values;

@@ -178,8 +178,9 @@ class BudgetBound {
   std::vector<Exit> exits_;  // found at the first proof
   MaxFlow flow_;
   std::uint64_t flowed_ = 0;
-  bool smaller_ = false;       // the exit's smaller engine is on the cut's cheap side
-  std::vector<char> reached_;  // by value of order_: part of the network
+  bool smaller_ = false;  // the exit's smaller engine is on the cut's cheap side
+  // Nodes of the network, by value of order_ and by recompute: its source, or the sink for none.
+  std::vector<MaxFlow::Node> value_node_, recompute_node_;
 };
 
 }  // namespace skyline
