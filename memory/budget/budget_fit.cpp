@@ -215,10 +215,12 @@ void BudgetFit::wander(RecomputeChoice choice, std::uint64_t bytes, std::uint32_
 void BudgetFit::find_gaps() {
   gaps_.assign(problem_.recomputes.size(), 0);
   std::uint64_t most = 0;
-  for (std::size_t place = problem_.backward; place < walk_.bytes().size(); ++place) {
-    most = std::max(most, walk_.bytes()[place]);
-    const RecomputedOp op = walk_.op(place);
-    if (op.is_recompute && gaps_[op.index] == 0) gaps_[op.index] = most;
+  std::size_t place = problem_.backward, before = 0;
+  for (const auto& [recompute, op] : walk_.recomputes()) {
+    for (const std::size_t end = op + before++; place <= end; ++place) {
+      most = std::max(most, walk_.bytes()[place]);
+    }
+    if (gaps_[recompute] == 0) gaps_[recompute] = most;
   }
 }
 

@@ -29,7 +29,9 @@ RecomputeSequence::RecomputeSequence(const BudgetProblem& problem)
   for (const StepOp& op : problem.graph.ops) add_inputs(op.inputs);
   for (const Recompute& recompute : problem.recomputes) add_inputs(recompute.inputs);
   first_.push_back(static_cast<std::uint32_t>(inputs_.size()));
-  for (OpId op = 0; op < problem.backward; ++op) ops_.push_back({op, false});
+  for (OpId op = problem.backward; op < problem.graph.ops.size(); ++op) {
+    if (first_[op] < first_[op + 1]) readers_.push_back(op);
+  }
 }
 
 void RecomputeSequence::add_inputs(const std::vector<ValueId>& inputs) {
@@ -44,7 +46,7 @@ std::uint32_t RecomputeSequence::recompute_of(ValueId value) const {
 }
 
 bool RecomputeSequence::find(const RecomputeChoice& choice) {
-  ops_.resize(problem_.backward);
+  placed_.clear();
   seconds_ = 0;
   made_.clear();
   stack_.clear();
@@ -55,10 +57,9 @@ bool RecomputeSequence::find(const RecomputeChoice& choice) {
     missing_[k] = choice[k] == Recompute::kOnce || choice[k] == Recompute::kEach;
   }
   read_kept_.clear();
-  for (OpId op = problem_.backward; op < problem_.graph.ops.size(); ++op) {
+  for (const OpId op : readers_) {
     if (lacks_input(op)) run_before(op, choice);
-    if (ops_.size() >= most_ops_) return false;
-    ops_.push_back({op, false});
+    if (op + placed_.size() >= most_ops_) return false;
     if (!problem_.recomputes_later) continue;
     read_kept(op);
     for (; !read_kept_.empty(); read_kept_.pop_back()) {
@@ -66,7 +67,19 @@ bool RecomputeSequence::find(const RecomputeChoice& choice) {
       missing_[read_kept_.back()] = true;
     }
   }
-  return true;
+  return problem_.graph.ops.size() + placed_.size() <= most_ops_;
+}
+
+std::vector<RecomputedOp> RecomputeSequence::ops() const {
+  std::vector<RecomputedOp> ops;
+  auto next = placed_.begin();
+  for (OpId op = 0; op < problem_.graph.ops.size(); ++op) {
+    for (; next != placed_.end() && next->before == op; ++next) {
+      ops.push_back({next->recompute, true});
+    }
+    ops.push_back({op, false});
+  }
+  return ops;
 }
 
 void RecomputeSequence::read_kept(std::size_t op) {
@@ -90,12 +103,12 @@ RecomputeSequence::Waiting RecomputeSequence::waiting(std::size_t op,
 // A recompute may need another, as many in a row as the network has layers.
 void RecomputeSequence::run_before(OpId op, const RecomputeChoice& choice) {
   stack_.push_back(waiting(op, kNoRecompute));
-  while (!stack_.empty() && ops_.size() < most_ops_) {
+  while (!stack_.empty() && op + placed_.size() < most_ops_) {
     Waiting& top = stack_.back();
     if (top.next == top.end) {
       const Waiting ready = top;
       stack_.pop_back();
-      run(ready, choice);
+      run(ready, op, choice);
       continue;
     }
     const std::uint32_t input = inputs_[top.next++];
@@ -106,10 +119,10 @@ void RecomputeSequence::run_before(OpId op, const RecomputeChoice& choice) {
 }
 
 // The op frees what was made for it alone.
-void RecomputeSequence::run(const Waiting& op, const RecomputeChoice& choice) {
+void RecomputeSequence::run(const Waiting& op, OpId before, const RecomputeChoice& choice) {
   for (; made_.size() > op.made; made_.pop_back()) missing_[made_.back()] = true;
   if (op.recompute == kNoRecompute) return;
-  ops_.push_back({op.recompute, true});
+  placed_.push_back({op.recompute, before});
   seconds_ += problem_.recomputes[op.recompute].seconds;
   if (problem_.recomputes_later) read_kept(problem_.graph.ops.size() + op.recompute);
   missing_[op.recompute] = false;

@@ -74,7 +74,13 @@ class RecomputeSequence {
   // Returns false if the step has more than eight times the ops of the problem: two inputs that
   // need the same values twice double them, layer by layer. With kOnce alone it never has.
   bool find(const RecomputeChoice& choice);
-  const std::vector<RecomputedOp>& ops() const { return ops_; }
+  // A recompute, and the op of the problem right before which it runs.
+  struct Placed {
+    std::uint32_t recompute = 0;
+    OpId before = 0;
+  };
+  const std::vector<Placed>& recomputes() const { return placed_; }
+  std::vector<RecomputedOp> ops() const;       // of the whole step
   double seconds() const { return seconds_; }  // of the recomputes
   // Returns the recompute of the bytes of `value`; kNoRecompute without one.
   std::uint32_t recompute_of(ValueId value) const;
@@ -94,13 +100,14 @@ class RecomputeSequence {
   bool lacks_input(OpId op) const;
   Waiting waiting(std::size_t op, std::uint32_t recompute) const;
   void run_before(OpId op, const RecomputeChoice& choice);
-  void run(const Waiting& op, const RecomputeChoice& choice);
+  void run(const Waiting& op, OpId before, const RecomputeChoice& choice);
 
   const BudgetProblem& problem_;
   std::vector<std::uint32_t> recompute_of_;  // by value that owns bytes
   std::vector<std::uint32_t> inputs_;        // recomputes, by op that reads their values
   std::vector<std::uint32_t> first_;         // in inputs_, by op of the problem, then by recompute
-  std::vector<RecomputedOp> ops_;            // those of forward are the same for every choice
+  std::vector<OpId> readers_;                // ops of backward that read these
+  std::vector<Placed> placed_;
   std::size_t most_ops_ = 0;
   double seconds_ = 0;
   std::vector<char> missing_;             // by recompute: must run before its value is read

@@ -95,9 +95,11 @@ TEST(BudgetWalk, CountsWhatTheStepOfAChoiceNeeds) {
     }
     const OrderProblem step = order_problem(recomputed_step(problem, choice), {});
     const std::vector<OpId> program = program_sequence(step);
-    const BudgetWalk::Result result = BudgetWalk(problem).run(choice);
+    BudgetWalk walk(problem);
+    const BudgetWalk::Result result = walk.run(choice);
+    ASSERT_EQ(walk.bytes(), order_bytes(step, program)) << "seed " << seed;
     ASSERT_EQ(result.peak, order_peak(step, program)) << "seed " << seed;
-    ASSERT_EQ(order_bytes(step, program)[result.place], result.peak) << "seed " << seed;
+    ASSERT_EQ(walk.bytes()[result.place], result.peak) << "seed " << seed;
   }
 }
 
