@@ -159,21 +159,22 @@ TEST_P(ShortcutOfBatchNorm, HasTheBitsOfTheParts) {
 
 // With recomputation, a part of the gradient would be alive beside the values that are recomputed.
 TEST(BatchNormWithShortcut, AddsThePartsOfItsGradient) {
-  using Names = std::vector<std::string>;
+  using OpNames = std::vector<std::string>;
   const auto ops = [](Context::Options options, const ShortcutForm& form = {}) {
-    Names names = shortcut_step({2, 4, 3, 3}, std::move(options), form).ops;
+    OpNames names = shortcut_step({2, 4, 3, 3}, std::move(options), form).ops;
     names.erase(names.begin(), names.begin() + 4);  // of the loss and of the sum
     return names;
   };
-  const Names one_op = {"sigmoid_grad", "tanh_grad", "batch_norm_grad_of_sum", "sigmoid_grad",
-                        "sigmoid_grad"};
+  const OpNames one_op = {"sigmoid_grad", "tanh_grad", "batch_norm_grad_of_sum", "sigmoid_grad",
+                          "sigmoid_grad"};
   EXPECT_EQ(ops({}), one_op);
   EXPECT_EQ(ops({}, {.projection = true}), one_op);
   const auto savings = std::make_shared<const ByteSavings>(ByteSavings{.early_sums = true});
-  EXPECT_EQ(ops({.savings = savings}), (Names{"sigmoid_grad", "tanh_grad", "sum", "batch_norm_grad",
-                                              "sigmoid_grad", "sigmoid_grad"}));
-  EXPECT_EQ(ops({}, {.relu = false}), (Names{"sigmoid_grad", "tanh_grad", "sum", "reshape",
-                                             "batch_norm_grad", "sigmoid_grad", "sigmoid_grad"}));
+  EXPECT_EQ(ops({.savings = savings}),
+            (OpNames{"sigmoid_grad", "tanh_grad", "sum", "batch_norm_grad", "sigmoid_grad",
+                     "sigmoid_grad"}));
+  EXPECT_EQ(ops({}, {.relu = false}), (OpNames{"sigmoid_grad", "tanh_grad", "sum", "reshape",
+                                               "batch_norm_grad", "sigmoid_grad", "sigmoid_grad"}));
 }
 
 TEST(BatchNormWithShortcut, NormalizesAProjectionApartWithoutARelu) {
