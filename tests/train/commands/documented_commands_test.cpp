@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "tests/data/images/image_files.h"
 #include "tests/train/images/idx_folder_files.h"
 #include "tests/train/images/image_folder_files.h"
+#include "tests/train/patterns.h"
 #include "tests/train/temporary_folder.h"
 #include "train/checkpoints/files.h"
 
@@ -29,11 +29,11 @@ constexpr const char* kFindsTheProgram = "export PATH=$PWD/build/release/train:$
 
 fs::path source(const std::string& file) { return fs::path(SKYLINE_SOURCE_DIR) / file; }
 
-Lines matches(const std::string& text, const std::string& pattern) {
+// The first group of each match, or its second.
+Lines groups(const std::string& text, const std::string& pattern) {
   Lines found;
-  const std::regex regex(pattern);
-  for (std::sregex_iterator at(text.begin(), text.end(), regex), none; at != none; ++at) {
-    found.push_back((*at)[1].matched ? (*at)[1].str() : (*at)[2].str());
+  for (const Match& match : matches(text, pattern)) {
+    found.push_back(match[1].empty() && match.size() > 2 ? match[2] : match[1]);
   }
   return found;
 }
@@ -41,16 +41,16 @@ Lines matches(const std::string& text, const std::string& pattern) {
 // Returns the commands that call the program or set the shell's path, in a page's order: lines of a
 // block, with or without a prompt, and words in backquotes.
 Lines commands_of(const std::string& page) {
-  Lines commands = matches(page,
-                           "\n    (?:\\$ )?((?:skyline|export|build/release/train/skyline) [^\n]*)"
-                           "|`((?:skyline|export) [^`]*)`");
+  Lines commands = groups(page,
+                          "\n    (?:\\$ )?((?:skyline|export|build/release/train/skyline) [^\n]*)"
+                          "|`((?:skyline|export) [^`]*)`");
   for (std::string& command : commands) std::ranges::replace(command, '\n', ' ');
   return commands;
 }
 
 // Returns what a page shows of the commands' output: all lines of its blocks that are no commands.
 Lines shown_output_of(const std::string& page) {
-  return matches(page, "\n    (?!(?:\\$ )?(?:skyline|export|cmake) )([^\n]+)");
+  return groups(page, "\n    (?!(?:\\$ )?(?:skyline|export|cmake) )([^\n]+)");
 }
 
 // A folder with the program where a build leaves it. Training is one small step, whatever the
@@ -151,8 +151,8 @@ TEST(DocumentedPages, NameFilesThatExist) {
   std::size_t named = 0;
   for (const fs::path& page : pages) {
     for (const std::string& file :
-         matches(read_file(page),
-                 "\\]\\(([\\w./-]+)(?:#[^)]*)?\\)|[\\s`(]((?:" + rooms + ")/[\\w./-]*\\w)")) {
+         groups(read_file(page),
+                "\\]\\(([\\w./-]+)(?:#[^)]*)?\\)|[\\s`(]((?:" + rooms + ")/[\\w./-]*\\w)")) {
       ++named;
       EXPECT_TRUE(fs::exists(source(file)) || fs::exists(page.parent_path() / file))
           << page << " names " << file;

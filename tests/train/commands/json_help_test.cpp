@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/images/image_folder_files.h"
+#include "tests/train/patterns.h"
 #include "tests/train/temporary_folder.h"
 
 namespace skyline {
@@ -24,13 +24,11 @@ constexpr const char* kByName = "by name";
 // The keys that the program lists for a command, and what each holds: "bytes", "list", "by name".
 std::map<std::string, std::string> listed_keys(const std::string& command) {
   const std::string text = skyline_program({"help", "json", command}).output;
-  const std::regex row(
+  const std::string row =
       R"(\n  (\S+)\s+(bytes|count|share|seconds|ns|number|text|true or false|list|)"
-      R"(object|by name): )");
+      R"(object|by name): )";
   std::map<std::string, std::string> keys;
-  for (std::sregex_iterator at(text.begin(), text.end(), row), none; at != none; ++at) {
-    keys[(*at)[1]] = (*at)[2];
-  }
+  for (const Match& match : matches(text, row)) keys[match[1]] = match[2];
   return keys;
 }
 

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <sstream>
 
 #include "memory/trace.h"
 #include "tests/train/commands/skyline_program.h"
+#include "tests/train/patterns.h"
 #include "tests/train/report/browser.h"
 #include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
@@ -86,15 +86,16 @@ TEST_F(TrainCommandsTest, TrainShowsTableAndMap) {
 TEST_F(TrainCommandsTest, TerminalAndPageHaveOneBasisOfBytes) {
   const Outcome answer = train({"--out", run_});
   ASSERT_EQ(answer.exit_code, 0) << answer.messages;
-  std::smatch planned, pool, saving;
-  const std::regex row("planned +[0-9.]+ .iB +([0-9.]+ .iB) "),
-      base("best-fit-pool +([0-9.]+ .iB) ");
-  ASSERT_TRUE(std::regex_search(answer.output, planned, row)) << answer.output;
-  ASSERT_TRUE(std::regex_search(answer.output, pool, base)) << answer.output;
-  ASSERT_TRUE(std::regex_search(answer.output, saving, std::regex("saves [^,]+, ([0-9.]+ %)")));
+  const auto first = [&](const char* pattern) {
+    const std::vector<Match> found = matches(answer.output, pattern);
+    return found.empty() ? std::string() : found.front()[1];
+  };
+  const std::string plan = first("planned +[0-9.]+ .iB +([0-9.]+ .iB) "),
+                    other = first("best-fit-pool +([0-9.]+ .iB) "),
+                    share = first("saves [^,]+, ([0-9.]+ %)");
+  ASSERT_TRUE(!plan.empty() && !other.empty() && !share.empty()) << answer.output;
   const std::string page = opened_in_browser(read_file(run_ + "/report.html"));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
-  const std::string plan = planned[1], other = pool[1], share = saving[1];
   for (const std::string& made :
        {"The plan takes " + plan + " from the device; best-fit-pool takes " + other + ".",
         "<span>the plan takes</span><strong>" + plan + "</strong>",

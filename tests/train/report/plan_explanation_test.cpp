@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "memory/random_inputs.h"
 #include "tests/memory/planners/mixed_trace.h"
 #include "tests/memory/random_traces.h"
 #include "tests/train/parsed_json.h"
+#include "tests/train/patterns.h"
 #include "tests/train/report/browser.h"
 #include "train/report/explanation.h"
 
@@ -263,12 +263,11 @@ TEST(ExplanationPage, LetsNoTextBecomeMarkup) {
 
 TEST(ExplanationPage, HasEveryElementAndColourThatItsScriptUses) {
   const std::string page = render_explanation(Told(kValley, "best-fit").explained());
-  const std::regex by_id(R"re((?:byId|jump)\('([^']+)')re");
-  std::size_t uses = 0;
-  for (std::sregex_iterator it(page.begin(), page.end(), by_id), end; it != end; ++it, ++uses) {
-    EXPECT_NE(page.find("id=\"" + (*it)[1].str() + "\""), page.npos) << (*it)[1];
+  const std::vector<Match> uses = matches(page, R"re((?:byId|jump)\('([^']+)')re");
+  for (const Match& use : uses) {
+    EXPECT_NE(page.find("id=\"" + use[1] + "\""), page.npos) << use[1];
   }
-  EXPECT_GT(uses, 20u);
+  EXPECT_GT(uses.size(), 20u);
   for (const char* colour : {"chosen", "skyline", "wasted", "bad", "accent", "ink"}) {
     EXPECT_NE(page.find("--" + std::string(colour) + ": #"), page.npos) << colour;
   }
@@ -351,7 +350,7 @@ TEST(ExplanationPage, SaysThatAnEmptyTraceHasNoSteps) {
   const std::string page = opened_in_browser(render_explanation(Told({}, "best-fit").explained()));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   EXPECT_NE(page.find("The trace has no blocks, so there is nothing to place."), page.npos);
-  EXPECT_TRUE(std::regex_search(page, std::regex("<section id=\"play\"[^>]* hidden")));
+  EXPECT_FALSE(matches(page, "<section id=\"play\"[^>]* hidden").empty());
 }
 
 }  // namespace

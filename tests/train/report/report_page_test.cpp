@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <regex>
 #include <utility>
 
+#include "tests/train/patterns.h"
 #include "tests/train/report/browser.h"
 #include "tests/train/report/page_data.h"
 #include "tests/train/report/small_report.h"
@@ -21,12 +21,9 @@ using testing::Not;
 // The script refers to elements by id and the style to categories by name.
 TEST(ReportPage, HasEveryElementAndColourThatItsScriptUses) {
   const std::string page = render_report({});
-  const std::regex by_id(R"re(byId\('([^']+)'\))re");
-  std::size_t uses = 0;
-  for (std::sregex_iterator it(page.begin(), page.end(), by_id), end; it != end; ++it, ++uses) {
-    EXPECT_THAT(page, HasSubstr("id=\"" + (*it)[1].str() + "\""));
-  }
-  EXPECT_GT(uses, 15u);
+  const std::vector<Match> uses = matches(page, R"re(byId\('([^']+)'\))re");
+  for (const Match& use : uses) EXPECT_THAT(page, HasSubstr("id=\"" + use[1] + "\""));
+  EXPECT_GT(uses.size(), 15u);
   for (int i = 0; i < kCategoryCount; ++i) {
     std::string name(category_name(static_cast<Category>(i)));
     std::replace(name.begin(), name.end(), ' ', '-');
@@ -71,8 +68,9 @@ TEST(ReportPage, SavesThePlanAsSvg) {
   const std::size_t begin = page.find("data-svg=\"");
   ASSERT_NE(begin, page.npos);
   std::string svg = page.substr(begin, page.find('"', begin + 10) - begin);
-  svg = std::regex_replace(svg, std::regex("&lt;"), "<");
-  svg = std::regex_replace(svg, std::regex("&gt;"), ">");
+  for (const auto& [name, sign] : {std::pair("&lt;", "<"), {"&gt;", ">"}}) {
+    for (std::size_t at; (at = svg.find(name)) != svg.npos;) svg.replace(at, 4, sign);
+  }
   EXPECT_THAT(svg, HasSubstr("image/svg+xml <svg xmlns=&quot;http://www.w3.org/2000/svg&quot;"));
   EXPECT_THAT(svg, HasSubstr("<title>The plan: blocks as rectangles over ticks and addresses"));
   EXPECT_EQ(count_of(svg, "<rect "), 4u) << "the ground and a rectangle for each block";
@@ -139,12 +137,12 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
                                         render_report(data));
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   const std::size_t tooltip = page.find("<div id=\"tooltip\"");
-  EXPECT_TRUE(std::regex_search(
-      page.substr(tooltip, 1000),
-      std::regex(
-          "<strong>Steps [23][0-9],[0-9]{3} to [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th>"
-          "<td>holds [23][0-9]{2}(.[0-9])? KiB.*planned</th><td>holds 50 "
-          "KiB.*alive.*source.*target")))
+  EXPECT_FALSE(
+      matches(page.substr(tooltip, 1000),
+              "<strong>Steps [23][0-9],[0-9]{3} to [23][0-9],[0-9]{3}</strong>.*best-fit-pool</th>"
+              "<td>holds [23][0-9]{2}(.[0-9])? KiB.*planned</th><td>holds 50 "
+              "KiB.*alive.*source.*target")
+          .empty())
       << page.substr(tooltip, 1000);
   for (const char* made :
        {"<output id=\"steps-range\">steps 1 to 100,000 of 100,000</output>",
@@ -152,7 +150,7 @@ TEST(ReportPage, ShowsAHundredThousandSteps) {
         "peak 546.8 KiB", "<span id=\"lengths-name\">longest sentence, in words</span>"}) {
     EXPECT_NE(page.find(made), page.npos) << made;
   }
-  EXPECT_TRUE(std::regex_search(page, std::regex("id=\"lengths-chart\"[^>]*height: [0-9]+px")));
+  EXPECT_FALSE(matches(page, "id=\"lengths-chart\"[^>]*height: [0-9]+px").empty());
 }
 
 TEST(ReportPage, ShowsThePlanWithResidentMemoryIfNothingWasMeasured) {
@@ -353,8 +351,7 @@ TEST(ReportPage, HidesPartsWithoutData) {
   if (page.empty()) GTEST_SKIP() << kNoBrowser;
   for (const char* id :
        {"step", "order-section", "comparison-section", "steps-section", "loss-section"}) {
-    EXPECT_TRUE(
-        std::regex_search(page, std::regex("<section id=\"" + std::string(id) + "\"[^>]* hidden")))
+    EXPECT_FALSE(matches(page, "<section id=\"" + std::string(id) + "\"[^>]* hidden").empty())
         << id;
   }
   EXPECT_NE(page.find("<figure id=\"ranks-figure\" hidden"), page.npos);
