@@ -7,11 +7,14 @@
 
 namespace skyline {
 
+// True with SKYLINE_TEST_LONG set, as `tests/run.sh --long` does at night.
+inline bool runs_at_night() { return std::getenv("SKYLINE_TEST_LONG") != nullptr; }
+
 // True if tests run all of their cases. Sanitizers slow them down about twentyfold, so sanitizer
-// builds run all only with SKYLINE_TEST_LONG set, as `tests/run.sh --long` does.
+// builds run all only at night.
 inline bool runs_all_cases() {
 #ifdef SKYLINE_SANITIZED
-  return std::getenv("SKYLINE_TEST_LONG") != nullptr;
+  return runs_at_night();
 #else
   return true;
 #endif
@@ -20,10 +23,9 @@ inline bool runs_all_cases() {
 // Number of cases for a test: all, or a twentieth.
 inline std::uint64_t effort(std::uint64_t all) { return runs_all_cases() ? all : all / 20; }
 
-// Number of cases for a claim about more than every run has time for: `many` with
-// SKYLINE_TEST_LONG.
+// Number of cases for a claim about more than every run has time for: `many` at night.
 inline std::uint64_t cases(std::uint64_t few, std::uint64_t many) {
-  return std::getenv("SKYLINE_TEST_LONG") != nullptr ? many : few;
+  return runs_at_night() ? many : few;
 }
 
 // Added to the seeds of random cases: SKYLINE_TEST_SEED, or 0, so that every run has the same

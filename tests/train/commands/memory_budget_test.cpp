@@ -108,9 +108,9 @@ TEST_F(MemoryBudgetTest, TextWordByWordKeepsIt) {
 }
 
 TEST_F(MemoryBudgetTest, TextWordByWordResumesWithAnother) {
-  const Words text = {"--model",  "seq2seq",     "--data", "numbers",    "--pairs",
-                      "64",       "--val-pairs", "8",      "--units",    "64",
-                      "--unroll", "--embedding", "16",     "--schedule", "constant"};
+  const Words text = {"--model",     "seq2seq",     "--data",  "numbers",    "--pairs",  "64",
+                      "--val-pairs", "8",           "--units", "64",         "--layers", "1",
+                      "--unroll",    "--embedding", "16",      "--schedule", "constant"};
   const auto run = [&](const std::string& name, const Words& more) {
     Words words = text;
     words.insert(words.end(), more.begin(), more.end());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/models.h"
+#include "tests/memory/planners/effort.h"
 #include "tests/train/decide/small_budget.h"
 #include "train/options/train_options.h"
 
@@ -21,8 +22,11 @@ inline constexpr const char* kChains[] = {"vgg16, 16 images", "alexnet, 128 imag
                                           "googlenet, 40 images"};
 
 // Every model with a few samples, and some again.
+// The paper's own drawing of inception-resnet has the ops of the other, in other numbers: it waits
+// for nights.
 inline std::vector<std::string> budget_programs() {
   std::vector<std::string> programs = model_names();
+  if (!runs_at_night()) std::erase(programs, "inception-resnet-figure");
   programs.emplace_back(kWordByWord);
   programs.insert(programs.end(), std::begin(kChains), std::end(kChains));
   return programs;

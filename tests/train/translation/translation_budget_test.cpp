@@ -50,26 +50,27 @@ bool suffices(const TrainOptions& options, std::uint64_t bytes) {
   }
 }
 
-// Bytes that the longest step reserves if it keeps all.
-std::uint64_t all_kept(const TrainOptions& options) {
-  return BudgetedText(within(options, std::uint64_t{1} << 40))
-      .decided.decisions.budget->unlimited_bytes;
+// Of the longest step, which keeps all.
+BudgetAnswer all_kept(const TrainOptions& options) {
+  return *BudgetedText(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
 }
 
-// Half way from there to the fewest bytes of the longest step in the program's sequence.
+// Half way from its bytes to the fewest in the program's sequence.
 std::uint64_t half_way(const TrainOptions& options) {
-  const BudgetAnswer answer =
-      *BudgetedText(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
+  const BudgetAnswer answer = all_kept(options);
   return (answer.unlimited_bytes + answer.least_bytes) / 2;
 }
 
-// The least budget that is not refused, in pages.
-std::uint64_t least_budget(const TrainOptions& options, std::uint64_t enough) {
-  std::uint64_t refused = 0, least = enough / kPage + 1;
-  while (least - refused > 1) {
-    const std::uint64_t middle = (refused + least) / 2;
-    (suffices(options, middle * kPage) ? least : refused) = middle;
-  }
+// The least budget that is not refused, in pages. Each question is a search, so those near the
+// longest step's fewest bytes come first.
+std::uint64_t least_budget(const TrainOptions& options, const BudgetAnswer& longest) {
+  std::uint64_t refused = 0, least = longest.unlimited_bytes / kPage + 1;
+  const auto ask = [&](std::uint64_t pages) {
+    if (pages <= refused || pages >= least) return;
+    (suffices(options, pages * kPage) ? least : refused) = pages;
+  };
+  for (const std::uint64_t near : {0, 2, 4}) ask(longest.least_bytes / kPage - 1 + near);
+  while (least - refused > 1) ask((refused + least) / 2);
   return least * kPage;
 }
 
@@ -86,7 +87,8 @@ class TextBudget : public ::testing::TestWithParam<bool> {
 TEST_P(TextBudget, IsKeptByEveryStepAndChangesNoBit) {
   const TextBits expected = unlimited();
   ASSERT_NE(expected.losses.front(), expected.losses.back());
-  const std::uint64_t most = all_kept(options()), least = least_budget(options(), most);
+  const BudgetAnswer longest = all_kept(options());
+  const std::uint64_t most = longest.unlimited_bytes, least = least_budget(options(), longest);
   ASSERT_LT(least, most);
   for (const auto& [quarters, lanes] : {std::pair{0, 1}, {1, 1}, {2, 1}, {2, 2}, {3, 2}}) {
     TrainOptions options = this->options();
@@ -143,7 +145,7 @@ TEST_P(TextBudget, ChoosesForTheLongestBatchWhatServesAll) {
 // Batches that fit as they are make nothing again.
 TEST(UnrolledTextBudget, MakesOnlyLongBatchesAgain) {
   const TrainOptions options = text_options(true);
-  const std::uint64_t most = all_kept(options);
+  const std::uint64_t most = all_kept(options).unlimited_bytes;
   BudgetedText run(within(options, most - most / 20));
   run.train(kTextSteps);
   EXPECT_GT(run.steps_that_make_again, 0);
