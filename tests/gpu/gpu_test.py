@@ -31,10 +31,16 @@ KILL_SCRIPT = "os.kill(script(), 9); time.sleep(20)"
 
 # A program that does what it is expected to do, unless SKYLINE_PLANT, Python, does something else
 # first. `name` is the program's, `words` are its arguments.
-STAND_IN = r'''#!@PYTHON@ -B
-import json, os, pathlib, re, signal, subprocess, sys, time
-name, words = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
-here = pathlib.Path(sys.argv[0]).resolve().parent
+STAND_IN = r'''#!@PYTHON@ -BSE
+import os, signal, sys, time
+class Later:
+    """A module that is imported when it is used: hundreds of stand-ins start, and most use none."""
+    def __init__(self, name):
+        self.name = name
+    def __getattr__(self, member):
+        return getattr(__import__(self.name), member)
+json, pathlib, re, subprocess = map(Later, ("json", "pathlib", "re", "subprocess"))
+name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 def option(flag, default=None):
     return words[words.index(flag) + 1] if flag in words else default
 def script():
