@@ -302,7 +302,7 @@ TEST(BackwardGraph, ASecondBackwardThroughAConsumedGraphIsRefused) {
 }
 
 TEST(BackwardGraph, AHundredThousandNodesNeedNoStack) {
-  const int kNodes = runs_all_cases() ? 100'000 : 40'000;
+  const int kNodes = runs_all_cases() ? 100'000 : 25'000;
   RecordedContext run;
   const Parameter w = run.vector_parameter("w", 1, 0.5f);
   Tensor x = w.value;

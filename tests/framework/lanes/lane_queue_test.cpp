@@ -11,6 +11,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/memory/planners/effort.h"
+
 namespace skyline {
 namespace {
 
@@ -279,7 +281,8 @@ TEST(LaneQueue, RandomProgramsGiveWhatOneLaneGives) {
   for (std::size_t lanes = 1; lanes <= 4; ++lanes) {
     queues.push_back(std::make_unique<LaneQueue>(lanes));
   }
-  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+  const std::uint32_t programs = runs_all_cases() ? 1000 : 300;
+  for (std::uint32_t seed = 0; seed < programs; ++seed) {
     LaneQueue& queue = *queues[seed % 4];
     const RandomProgram program(seed, queue.lanes());
     ASSERT_EQ(program.on(queue), program.in_sequence()) << "seed " << seed;

@@ -7,13 +7,11 @@
 #include <string>
 
 #include "memory/alignment.h"
-#include "tests/memory/planners/effort.h"
 
 namespace skyline {
 namespace {
 
 constexpr std::uint64_t kBoundary = std::uint64_t{2} << 20;
-constexpr unsigned kTraces = 10'000;
 
 std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -326,7 +324,7 @@ void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTra
 }
 
 void compare_random_traces(const std::function<void(std::mt19937&)>& compare) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + kTraces; ++seed) {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + random_traces(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(static_cast<unsigned>(seed));
     compare(random);

@@ -8,6 +8,7 @@
 
 #include "memory/allocator.h"
 #include "memory/device/simulated_device.h"
+#include "tests/memory/planners/effort.h"
 
 namespace skyline {
 
@@ -108,7 +109,9 @@ struct RandomTrace {
 void compare_with_model(Allocator& allocator, NaiveModel& model, const RandomTrace& trace,
                         std::mt19937& random, Coverage& coverage);
 
-// Calls compare(random) for 10,000 seeds until one fails, and prints that seed.
+inline std::uint64_t random_traces() { return cases(runs_all_cases() ? 4000 : 2000, 10'000); }
+
+// Calls compare(random) for random_traces() seeds until one fails, and prints that seed.
 void compare_random_traces(const std::function<void(std::mt19937&)>& compare);
 
 // Random traces of small blocks, on devices that most of them fill.

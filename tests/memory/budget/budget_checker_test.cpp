@@ -32,7 +32,7 @@ std::string refusal(const std::function<void(BudgetPoint&)>& tamper) {
 }
 
 TEST(BudgetChecker, AcceptsCurves) {
-  for (const std::uint64_t seed : seeds(40)) {
+  for (const std::uint64_t seed : seeds(cases(20, 40))) {
     const BudgetProblem problem = draw(seed, 30);
     for (const BudgetPoint& point : budget_curve(problem)) {
       const BudgetVerdict verdict = check_budget(problem, point);

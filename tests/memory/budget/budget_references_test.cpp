@@ -80,7 +80,7 @@ TEST(Rotor, LiesBetweenBoundAndChoices) {
 // On a chain recomputes have one sequence only, so that Checkmate has all our choices, and Rotor's
 // schedules too.
 TEST(Checkmate, IsAtMostRotorOnChains) {
-  for (const std::uint64_t seed : seeds(12)) {
+  for (const std::uint64_t seed : seeds(cases(5, 12))) {
     const ChainProblem chain = ChainProblem::draw(seed, 5);
     BudgetProblem problem = chain.problem();
     problem.recomputes_each = true;
@@ -101,7 +101,7 @@ TEST(Checkmate, IsAtMostRotorOnChains) {
 
 TEST(Checkmate, LiesBetweenBoundAndChoices) {
   Agreement agreement;
-  for (const std::uint64_t seed : seeds(100)) {
+  for (const std::uint64_t seed : seeds(cases(40, 100))) {
     BudgetProblem problem = RandomBudgetProblem(seed).draw(5);
     problem.recomputes_each = true;
     const ExhaustiveBudget choices(problem);

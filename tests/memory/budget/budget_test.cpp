@@ -161,7 +161,7 @@ void expect_no_more_seconds_for_more_bytes(const std::vector<BudgetPoint>& curve
 
 // One test, because a curve takes longer than all that is asked of it.
 TEST(BudgetCurve, BeginsWithNothingAndCostsMoreSecondsOnlyForFewerBytes) {
-  for (const std::uint64_t seed : seeds(40)) {
+  for (const std::uint64_t seed : seeds(cases(20, 40))) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     const BudgetProblem problem = draw_problem(seed, 40);
     const std::vector<BudgetPoint> curve = budget_curve(problem);

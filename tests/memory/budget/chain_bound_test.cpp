@@ -87,7 +87,7 @@ TEST(ChainBound, IsTheSameEachTime) {
 TEST(ChainBound, IsBelowEveryStepThatIsFound) {
   std::size_t points = 0, raised = 0;
   double distance = 0, closed = 0;  // seconds from one exit's bound to the step that was found
-  for (const std::uint64_t seed : seeds(60)) {
+  for (const std::uint64_t seed : seeds(runs_all_cases() ? cases(20, 60) : 60)) {
     RandomBudgetProblem random(seed);
     BudgetProblem problem = seed % 3 == 0 ? random.draw_with_engines(12) : random.draw(30);
     problem.recomputes_each = true;

@@ -174,7 +174,7 @@ class AllRounds {
 
 TEST(OpRegions, NeverBeatTheLeastBoundOfTheirSteps) {
   std::size_t budgets = 0, by_rounds = 0, proved = 0;
-  for (const std::uint64_t seed : seeds(2000)) {
+  for (const std::uint64_t seed : seeds(cases(800, 2000))) {
     const RegionCase drawn = RegionCase::draw(seed, 4);
     AllRounds rounds(drawn);
     for (const std::uint64_t bytes : rounds.peaks()) {
@@ -201,7 +201,7 @@ TEST(OpRegions, NeverBeatTheLeastBoundOfTheirSteps) {
 // One program has a column for each number of rounds, and knows nothing of steps in rounds.
 TEST(OpRegions, LieBetweenTheirBoundAndAnIntegerProgram) {
   std::size_t budgets = 0, by_rounds = 0;
-  for (const std::uint64_t seed : seeds(60)) {
+  for (const std::uint64_t seed : seeds(runs_all_cases() ? cases(20, 60) : 60)) {
     const RegionCase drawn = RegionCase::draw(seed, 4, true);
     AllRounds rounds(drawn);
     const std::set<std::uint64_t> peaks = rounds.peaks();

@@ -175,7 +175,7 @@ TEST(OrderProgram, EndsWhereverTheTimeLimitFalls) {
 // The rules leave a gap here that CBC closes: it is not their bound alone.
 TEST(OrderProgram, ImprovesOnTheRules) {
   int improved = 0;
-  for (const std::uint64_t seed : seeds(100, kGraphSeed)) {
+  for (const std::uint64_t seed : seeds(cases(40, 100), kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(14);
     const std::uint64_t rules = std::min({order(graph, "program").peak, order(graph, "early").peak,
                                           order(graph, "greedy").peak, order(graph, "late").peak});
@@ -254,7 +254,7 @@ TEST(JointProgram, KeepsItsPlanAndProof) {
 
 TEST(JointProgram, ReachesTwentyOps) {
   int of_twenty = 0;
-  for (const std::uint64_t seed : seeds(20, kGraphSeed)) {
+  for (const std::uint64_t seed : seeds(cases(8, 20), kGraphSeed)) {
     const StepGraph graph = RandomStepGraph(seed).draw(30);
     if (graph.ops.size() < 20) continue;
     ++of_twenty;
@@ -262,7 +262,7 @@ TEST(JointProgram, ReachesTwentyOps) {
         order_and_place(graph, "olla-joint", {.time_limit_seconds = 60}, all_order_algorithms());
     ASSERT_TRUE(placed.jointly_optimal()) << "seed " << seed;
   }
-  EXPECT_GT(of_twenty, runs_all_cases() ? 5 : -1);
+  EXPECT_GT(of_twenty, runs_all_cases() ? 2 : -1);
 }
 
 // Packing these is hard: the best order's plan is above the order. CBC alone left 2451 open after a

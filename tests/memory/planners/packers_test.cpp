@@ -11,6 +11,7 @@
 #include "memory/planners/packing.h"
 #include "memory/planners/skyline/block_tree.h"
 #include "memory/random_inputs.h"
+#include "tests/memory/planners/effort.h"
 #include "tests/memory/random_traces.h"
 
 namespace skyline {
@@ -46,9 +47,10 @@ std::uint64_t lowest_hole(const Packing& packing, const std::vector<BlockIndex>&
 }
 
 TEST(HolePacker, PlacesEachBlockInTheLowestHole) {
+  const std::uint64_t large = runs_all_cases() ? 4 : 1;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     // Enough blocks to split chunks of 128 several times.
-    const Packing packing(random_trace(seed, seed < 4 ? 700 : 60, 50 + seed % 900, 1000), 1);
+    const Packing packing(random_trace(seed, seed < large ? 700 : 60, 50 + seed % 900, 1000), 1);
     const std::vector<BlockIndex> order = shuffled(packing.size(), seed);
     Placement placement;
     ASSERT_TRUE(HolePacker(packing).pack(order, kMaxAddress, placement));

@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-const std::uint64_t kTraces = cases(40'000, 100'000);
+const std::uint64_t kTraces = cases(10'000, 100'000);
 constexpr std::size_t kMostBlocksForSolvers = 9;
 // A proof takes long where the lower bound is out of reach, as it is with fixed offsets.
 constexpr std::size_t kMostBlocksForProofs = 11;
@@ -26,7 +26,7 @@ bool is_solver(const PlannerEntry& entry) { return entry.name == "mip" || entry.
 // Solvers take milliseconds for most traces and minutes for some, so they get one in many, and only
 // the smallest. The numbers are prime, so that all kinds occur.
 bool is_for_solvers(std::uint64_t seed, const Trace& trace) {
-  return seed % cases(997, 199) == 0 && trace.size() <= kMostBlocksForSolvers;
+  return seed % cases(397, 199) == 0 && trace.size() <= kMostBlocksForSolvers;
 }
 
 bool is_for_proofs(const Trace& trace) {

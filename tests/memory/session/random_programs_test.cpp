@@ -23,7 +23,7 @@ namespace {
 
 // Numbers of programs. Those on real memory follow those on a simulated device, so no seed is used
 // twice. 1,500 are enough for every kind of event.
-constexpr std::uint64_t kSimulatedPrograms = 12000;
+const std::uint64_t kSimulatedPrograms = cases(3000, 12000);
 constexpr std::uint64_t kMemoryPrograms = 1500;
 constexpr std::uint64_t kServedPrograms = 500;
 constexpr int kWildSteps = 12;

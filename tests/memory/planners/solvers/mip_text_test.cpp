@@ -74,7 +74,7 @@ TEST(MipText, HoldsTheProgramOfTwoBlocksThatMeet) {
 }
 
 TEST(MipText, HasTheOptimumThatExhaustiveSearchFinds) {
-  for (const std::uint64_t seed : seeds(60)) {
+  for (const std::uint64_t seed : seeds(cases(24, 60))) {
     Trace trace = short_lived_trace(seed, 2 + seed % 6, 10, 9);
     if (seed % 4 == 1) trace = with_fixed_offsets(std::move(trace), seed, 1);
     if (seed % 4 == 2) trace = with_gaps(std::move(trace), seed);

@@ -36,7 +36,7 @@ bool is_hard(const Trace& trace) {
 }
 
 TEST(Provers, AgreeWithExhaustiveSearch) {
-  for (const std::uint64_t seed : seeds(300)) {
+  for (const std::uint64_t seed : seeds(cases(120, 300))) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     expect_optimal(random_trace(seed, 1 + seed % 8, 10, 9), 1 + seed % 4);
     if (HasFatalFailure()) return;
@@ -45,7 +45,7 @@ TEST(Provers, AgreeWithExhaustiveSearch) {
 
 TEST(Provers, AgreeWhereSimpleRulesFail) {
   std::uint64_t hard = 0;
-  for (std::uint64_t seed = 0; hard < effort(60); ++seed) {
+  for (std::uint64_t seed = 0; hard < effort(cases(20, 60)); ++seed) {
     const Trace trace = short_lived_trace(seed, 6 + seed % 3, 10, 9);
     if (!is_hard(trace)) continue;
     ++hard;
@@ -56,7 +56,7 @@ TEST(Provers, AgreeWhereSimpleRulesFail) {
 }
 
 TEST(Provers, AgreeWithGapsAndFixedOffsets) {
-  for (const std::uint64_t seed : seeds(300)) {
+  for (const std::uint64_t seed : seeds(cases(120, 300))) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Trace trace = short_lived_trace(seed, 1 + seed % 8, 12, 9);
     if (seed % 3 != 0) trace = with_gaps(std::move(trace), seed);
@@ -101,7 +101,7 @@ TEST(Provers, FindAPlanWithinACapacityOrProveThatThereIsNone) {
 TEST(Solvers, PrintNothing) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(20, 100); ++seed) {
     const Trace trace = short_lived_trace(seed, 12, 12, 9);
     mip(trace, {.alignment = 1});
     mip(trace, {.alignment = 1, .capacity = lower_bound_bytes(trace, 1)});
@@ -141,7 +141,7 @@ TEST(Mip, CountsInTheGreatestCommonDivisor) {
 // Peaks of about 2^45 units.
 TEST(Mip, CountsLargeNumbersInLargerUnits) {
   int improved = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(24, 60); ++seed) {
     Trace trace = short_lived_trace(seed, 12, 8, 9);
     for (TraceBlock& block : trace.blocks) block.bytes = (block.bytes << 40) + seed % 3 + 1;
     const Plan best = plan_with(trace, "exact", {.alignment = 1});
