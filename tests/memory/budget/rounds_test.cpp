@@ -168,7 +168,7 @@ double total(const BudgetProblem& problem) {
 
 TEST(Rounds, NeverBeatTheLeastBoundOfTheirSteps) {
   std::size_t budgets = 0, by_rounds = 0, proved = 0;
-  for (const std::uint64_t seed : seeds(cases(800, 2000))) {
+  for (const std::uint64_t seed : seeds(2000)) {
     RandomChain chain(seed);
     const BudgetProblem whole = chain.whole(), rounds = chain.in_rounds();
     const double slower = total(rounds) - total(whole);
