@@ -20,7 +20,7 @@ constexpr double kFar = 0.01;
 constexpr double kNearBound = 1.02;
 // Ops that the walks of one search may run, and those of several together, half as many again with
 // engines; and the shares of these after which the rounds, and the search between blocks, stop.
-constexpr std::uint64_t kMostWork = 32'000'000, kMostOfAll = 48'000'000;
+constexpr std::uint64_t kMostWork = 32'000'000, kMostOfAll = 40'000'000;
 constexpr double kRoundsShare = 0.9, kBlocksShare = 0.7;
 // Budgets below the fewest bytes that were found are halved until this share of all bytes is left.
 constexpr double kFine = 1.0 / 32;
