@@ -55,7 +55,7 @@ class LinearCrossEntropyCpu final : public Kernel {
   static constexpr std::int64_t kRows = LinearCrossEntropyProblem::kPanelRows, kBand = 24;
   // Classes whose sums are floats. Odd, so that the panels of a packed block of the weight do not
   // meet in few sets of the caches.
-  static constexpr std::int64_t kBlock = 237;
+  static constexpr std::int64_t kBlock = 475;
   using RowValues = std::array<float, kRows>;
   struct Rows {
     RowValues largest, of_labels;  // logits

@@ -1,6 +1,7 @@
 #include "framework/ops/support/panel_products.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/panel_loops.h"
@@ -58,13 +59,14 @@ void pack_panel(const PanelMatrix& matrix, std::int64_t panel, float* packed) {
 }
 
 void pack_row(const PanelMatrix& matrix, std::int64_t row, float* packed) {
-  constexpr std::int64_t kPiece = 8;  // of each panel; copies of constant size call no function
+  constexpr std::int64_t kPiece = 8;  // of each panel; a copy of constant size calls no function
   const std::int64_t whole = panel_products().columns;
   const float* from = matrix.values + row * matrix.row;
   float* to = packed + row * whole;
   std::int64_t left = matrix.columns;
   for (; left >= whole; left -= whole, from += whole, to += matrix.rows * whole) {
-    for (std::int64_t i = 0; i < whole; i += kPiece) std::copy_n(from + i, kPiece, to + i);
+    for (std::int64_t i = 0; i < whole; i += kPiece)
+      std::memcpy(to + i, from + i, kPiece * sizeof(float));
   }
   if (left == 0) return;
   std::copy_n(from, left, to);
