@@ -61,10 +61,11 @@ void add_device_options(OptionList& list, DeviceOptions& options) {
            "CUDA: capture the ops of a step once and launch them together from then on",
            kMayBeAbsent)
       .needs({"--device cuda"}, kCudaOnly);
-  list.add("--workspace", bytes(options.workspace_bytes),
-           "CUDA: workspace limit of each convolution and dense layer. Dry run of the CPU: workspace "
-           "that each convolution requests (default: what it needs)",
-           kMayBeAbsent);
+  list.add(
+      "--workspace", bytes(options.workspace_bytes),
+      "CUDA: workspace limit of each convolution and dense layer. Dry run of the CPU: workspace "
+      "that each convolution requests (default: what it needs)",
+      kMayBeAbsent);
   list.add("--engines", text(options.engines_file, "direct|measured|fitting|FILE"),
            "How convolutions are computed: as in an earlier run (its engines.json); by the fastest "
            "of each, timed as the run begins; on the CPU also by direct kernels only, or by shape, "
