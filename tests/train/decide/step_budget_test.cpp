@@ -43,7 +43,7 @@ double modelled_seconds(const DryRunFacts& step, const DryRunFacts& whole) {
 
 double modelled_seconds(const DryRunFacts& step) { return modelled_seconds(step, step); }
 
-// What the search counts is what the step does in the program's sequence.
+// The search counts what the step does in the program's sequence.
 void expect_foreseen(const std::vector<BudgetStep>& curve, DryRunOptions options) {
   options.step.order = std::string(kProgramOrder);
   const DryRunFacts whole = dry_run(options);

@@ -50,7 +50,7 @@ bool suffices(const TrainOptions& options, std::uint64_t bytes) {
   }
 }
 
-// Of the longest step, which keeps all.
+// Returns the answer for the longest step, which keeps all.
 BudgetAnswer all_kept(const TrainOptions& options) {
   return *BudgetedText(within(options, std::uint64_t{1} << 40)).decided.decisions.budget;
 }
