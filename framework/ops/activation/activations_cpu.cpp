@@ -7,25 +7,25 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kBlock = 4 * kDropoutLanes;
+constexpr std::int64_t kBlock = 4 * kDropoutStride;
 
-// words[w][lane] is word w of counter first + lane. All lanes do a round together, so that
+// words[w][i] is word w of counter first + i. All counters do a round together, so that
 // compilers vectorize it: 0.9 ns an element, 7 ns with one counter at a time.
 void draw_block(const DropoutMask& mask, std::uint64_t first,
-                std::uint32_t (&words)[4][kDropoutLanes]) {
-  for (int lane = 0; lane < kDropoutLanes; ++lane) {
-    const std::uint64_t counter = first + static_cast<std::uint64_t>(lane);
-    words[0][lane] = static_cast<std::uint32_t>(counter);
-    words[1][lane] = static_cast<std::uint32_t>(counter >> 32);
-    words[2][lane] = static_cast<std::uint32_t>(mask.stream);
-    words[3][lane] = static_cast<std::uint32_t>(mask.stream >> 32);
+                std::uint32_t (&words)[4][kDropoutStride]) {
+  for (int i = 0; i < kDropoutStride; ++i) {
+    const std::uint64_t counter = first + static_cast<std::uint64_t>(i);
+    words[0][i] = static_cast<std::uint32_t>(counter);
+    words[1][i] = static_cast<std::uint32_t>(counter >> 32);
+    words[2][i] = static_cast<std::uint32_t>(mask.stream);
+    words[3][i] = static_cast<std::uint32_t>(mask.stream >> 32);
   }
   auto key0 = static_cast<std::uint32_t>(mask.seed);
   auto key1 = static_cast<std::uint32_t>(mask.seed >> 32);
   for (int round = 0; round < kPhiloxRounds; ++round) {
 #pragma omp simd
-    for (int lane = 0; lane < kDropoutLanes; ++lane) {
-      philox_round(words[0][lane], words[1][lane], words[2][lane], words[3][lane], key0, key1);
+    for (int i = 0; i < kDropoutStride; ++i) {
+      philox_round(words[0][i], words[1][i], words[2][i], words[3][i], key0, key1);
     }
     key0 += kPhiloxWeyl0;
     key1 += kPhiloxWeyl1;
@@ -34,8 +34,8 @@ void draw_block(const DropoutMask& mask, std::uint64_t first,
 
 void run_block(const DropoutMask& mask, const float* input, float* output, std::int64_t block,
                std::int64_t elements) {
-  std::uint32_t words[4][kDropoutLanes];
-  draw_block(mask, static_cast<std::uint64_t>(block) * kDropoutLanes, words);
+  std::uint32_t words[4][kDropoutStride];
+  draw_block(mask, static_cast<std::uint64_t>(block) * kDropoutStride, words);
   const std::uint32_t* word = &words[0][0];
   const std::int64_t begin = block * kBlock;
   const std::int64_t count = std::min(kBlock, elements - begin);

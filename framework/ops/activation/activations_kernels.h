@@ -137,9 +137,9 @@ std::unique_ptr<Kernel> with_function(const ActivationProblem& problem, const Ca
 CpuMaker<ActivationProblem> make_activation_cpu;
 CUDA_ONLY CudaMaker<ActivationProblem> make_activation_cuda;
 
-// Which elements dropout keeps, in blocks of 4 * kDropoutLanes: element i of block b uses word i /
-// kDropoutLanes of counter kDropoutLanes * b + i % kDropoutLanes. So each lane of a vector unit, or
-// thread of a warp, draws four words, and all lanes touch neighbouring elements.
+// Which elements dropout keeps, in blocks of 4 * kDropoutStride: element i of block b uses word i /
+// kDropoutStride of counter kDropoutStride * b + i % kDropoutStride. So each element of a vector,
+// or thread of a warp, draws four words, and together they touch neighbouring elements.
 struct DropoutMask {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
@@ -152,7 +152,7 @@ struct DropoutMask {
   }
   float scale() const { return 1.0f / (1.0f - rate); }
 };
-inline constexpr int kDropoutLanes = 32;
+inline constexpr int kDropoutStride = 32;
 
 // output = input * scale() if kept, else 0, in forward and backward. The run value is the stream.
 std::unique_ptr<Kernel> make_dropout_cpu(std::int64_t elements, DropoutMask mask);

@@ -7,8 +7,8 @@
 #include "framework/ops/support/reduce_cuda.h"
 
 // A warp computes some neighbouring words of one head and reads the other words one after the
-// other, in ascending order. A lane has every 32nd channel. Sums over lanes are butterflies, which
-// give all lanes the same bits.
+// other, in ascending order. A thread of a warp has every 32nd channel. Sums over a warp are
+// butterflies, which give all its threads the same bits.
 
 namespace skyline {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr int kWords = 4;       // of a warp
 constexpr unsigned kWarps = 8;  // of a block
 
-// The lane's channels of a word's q, k, v or y.
+// The thread's channels of a word's q, k, v or y.
 template <int kChunks>
 struct Word {
   float at[kChunks] = {};
@@ -186,11 +186,11 @@ void launch_heads(CudaCompute& compute, const Heads& heads, const KernelOf& kern
   const auto with = [&](auto chunks) {
     launch(compute, grid, dim3(kWarp, kWarps), kernel_of(chunks), heads, arguments...);
   };
-  constexpr std::int64_t kLanes = kWarp;
-  if (problem.size <= kLanes) return with(std::integral_constant<int, 1>{});
-  if (problem.size <= 2 * kLanes) return with(std::integral_constant<int, 2>{});
-  if (problem.size <= 4 * kLanes) return with(std::integral_constant<int, 4>{});
-  with(std::integral_constant<int, kMostHeadChannels / kLanes>{});
+  constexpr std::int64_t kWarpThreads = kWarp;
+  if (problem.size <= kWarpThreads) return with(std::integral_constant<int, 1>{});
+  if (problem.size <= 2 * kWarpThreads) return with(std::integral_constant<int, 2>{});
+  if (problem.size <= 4 * kWarpThreads) return with(std::integral_constant<int, 4>{});
+  with(std::integral_constant<int, kMostHeadChannels / kWarpThreads>{});
 }
 
 }  // namespace

@@ -62,9 +62,9 @@ struct Softmax {
 struct SoftmaxReduction {
   using Value = Softmax;
   static __device__ Softmax none() { return {std::numeric_limits<float>::lowest(), 0.0f}; }
-  static __device__ Softmax other(Softmax value, int lanes) {
-    return {__shfl_xor_sync(kAllLanes, value.largest, lanes),
-            __shfl_xor_sync(kAllLanes, value.total, lanes)};
+  static __device__ Softmax other(Softmax value, int threads) {
+    return {__shfl_xor_sync(kWholeWarp, value.largest, threads),
+            __shfl_xor_sync(kWholeWarp, value.total, threads)};
   }
   static __device__ Softmax combine(Softmax a, Softmax b) {
     const float largest = a.largest > b.largest ? a.largest : b.largest;
@@ -203,9 +203,9 @@ struct LargestReduction {
   static __device__ LargestColumn none() {
     return {-std::numeric_limits<float>::infinity(), std::numeric_limits<std::int32_t>::max()};
   }
-  static __device__ LargestColumn other(LargestColumn value, int lanes) {
-    return {__shfl_xor_sync(kAllLanes, value.value, lanes),
-            __shfl_xor_sync(kAllLanes, value.column, lanes)};
+  static __device__ LargestColumn other(LargestColumn value, int threads) {
+    return {__shfl_xor_sync(kWholeWarp, value.value, threads),
+            __shfl_xor_sync(kWholeWarp, value.column, threads)};
   }
   static __device__ LargestColumn combine(LargestColumn a, LargestColumn b) {
     const bool second = b.value > a.value || (b.value == a.value && b.column < a.column);

@@ -65,16 +65,16 @@ std::unique_ptr<Kernel> make_pixel_kernel(CudaCompute& compute, const Shape& wri
 }
 
 // How blocks divide a matrix [rows, channels], the form in which images are stored. A block takes
-// `lanes` units of `width` channels side by side and `chunk_rows` rows; each of its `lines` takes
+// `across` units of `width` channels side by side and `chunk_rows` rows; each of its `lines` takes
 // every lines-th of these rows. The division depends only on the extents, so that sums do not
 // depend on the card.
 struct ChannelTiles {
   ChannelTiles(std::int64_t rows_in, std::int64_t channels_in)
       : rows(rows_in), channels(channels_in), width(channels_in % kFloats == 0 ? kFloats : 1) {
     const std::int64_t units = channels / width;
-    tiles = static_cast<unsigned>((units + kMostLanes - 1) / kMostLanes);
-    lanes = static_cast<unsigned>((units + tiles - 1) / tiles);
-    lines = static_cast<unsigned>(std::min<std::int64_t>(kThreads / lanes, rows));
+    tiles = static_cast<unsigned>((units + kMostAcross - 1) / kMostAcross);
+    across = static_cast<unsigned>((units + tiles - 1) / tiles);
+    lines = static_cast<unsigned>(std::min<std::int64_t>(kThreads / across, rows));
     const std::int64_t most_chunks = std::max<std::int64_t>(1, kEnoughBlocks / tiles);
     const std::int64_t least_rows = lines * kLeastRowsOfLine;
     const std::int64_t wanted =
@@ -85,20 +85,20 @@ struct ChannelTiles {
   }
 
   dim3 grid() const { return dim3(tiles, chunks); }
-  dim3 block() const { return dim3(lanes, lines); }
+  dim3 block() const { return dim3(across, lines); }
   // Returns this thread's first channel; beyond the last for threads without work.
   __device__ int channel() const {
-    return static_cast<int>(blockIdx.x * lanes + threadIdx.x) * width;
+    return static_cast<int>(blockIdx.x * across + threadIdx.x) * width;
   }
 
   // Reads 1 KiB of a row at a time. With 48 registers a thread, each of the 132 multiprocessors of
   // an H100 or H200 runs 5 blocks: 660 at once, and more would run alone in a second turn.
-  static constexpr std::int64_t kMostLanes = 64, kEnoughBlocks = 640, kLeastRowsOfLine = 4;
+  static constexpr std::int64_t kMostAcross = 64, kEnoughBlocks = 640, kLeastRowsOfLine = 4;
   static constexpr int kBlocksAtOnce = 5;  // the compiler keeps to the registers that allow so many
 
   std::int64_t rows, channels;
   int width;
-  unsigned tiles, lanes, lines;
+  unsigned tiles, across, lines;
   std::int64_t chunk_rows;
   std::int64_t stride;  // elements between two rows of a line
   unsigned chunks;

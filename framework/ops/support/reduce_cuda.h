@@ -7,22 +7,24 @@
 namespace skyline {
 
 inline constexpr unsigned kWarp = 32;                 // threads
-inline constexpr unsigned kAllLanes = ~0u;            // of a warp
+inline constexpr unsigned kWholeWarp = ~0u;           // its threads
 inline constexpr unsigned kMostWarps = 1024 / kWarp;  // of a block
 
 // How values of many threads are combined: associative and commutative up to rounding.
 template <typename T>
 struct Adding {
   using Value = T;
-  static __device__ T other(T value, int lanes) { return __shfl_xor_sync(kAllLanes, value, lanes); }
+  static __device__ T other(T value, int threads) {
+    return __shfl_xor_sync(kWholeWarp, value, threads);
+  }
   static __device__ T combine(T a, T b) { return a + b; }
 };
 
-// All lanes of a whole warp must call it; the first one's result counts.
+// All threads of a whole warp must call it; the first one's result counts.
 template <typename Reduction>
 __device__ typename Reduction::Value reduce_warp(typename Reduction::Value value) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
-    value = Reduction::combine(value, Reduction::other(value, lanes));
+  for (int threads = kWarp / 2; threads > 0; threads /= 2) {
+    value = Reduction::combine(value, Reduction::other(value, threads));
   }
   return value;
 }
