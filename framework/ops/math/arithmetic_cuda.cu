@@ -1,7 +1,4 @@
-#include <thrust/fill.h>
-
 #include "framework/ops/math/arithmetic_kernels.h"
-#include "framework/ops/support/thrust_cuda.h"
 #include "framework/ops/support/vectors_cuda.h"
 
 namespace skyline {
@@ -51,6 +48,16 @@ struct AddScaledGradBody {
   }
 };
 
+struct FillBody {
+  float* output;
+  float value;
+
+  template <int kWidth>
+  __device__ void run(std::int64_t i) const {
+    store(output + i, vector_of<kWidth>(value));
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_add_scaled_cuda(CudaCompute& compute, std::int64_t elements,
@@ -94,9 +101,7 @@ std::unique_ptr<Kernel> make_sum_cuda(CudaCompute& compute, std::int64_t element
 
 std::unique_ptr<Kernel> make_fill_cuda(CudaCompute& compute, std::int64_t elements, float value) {
   return make_kernel([=, &compute](const KernelArguments& arguments) {
-    auto* const output = arguments.output<float>(0);
-    run_thrust(compute, {},
-               [=](const auto& policy) { thrust::fill_n(policy, output, elements, value); });
+    for_each_vector(compute, elements, FillBody{arguments.output<float>(0), value});
   });
 }
 

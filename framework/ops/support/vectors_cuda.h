@@ -12,8 +12,6 @@
 // All tensors start at multiples of kAlignmentBytes, so extents alone decide where that is
 // possible.
 
-// For CUDA sources only.
-
 namespace skyline {
 
 // Neighbours in memory that one instruction loads or stores.
