@@ -22,12 +22,17 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
 endif()
 
-# Flags for code that does no arithmetic (tests, options, JSON). They cut compile time by a third in
+# Flags for code that does no arithmetic (tests, options, JSON). They cut compile time by two fifths in
 # release and by two thirds under sanitizers.
-if(SKYLINE_SANITIZE)
+if(SKYLINE_SANITIZE MATCHES fuzzer)  # runs for hours
+  set(SKYLINE_QUICK_TO_COMPILE)
+elseif(SKYLINE_SANITIZE)
   set(SKYLINE_QUICK_TO_COMPILE -O0 -fno-sanitize=undefined)
 else()
-  set(SKYLINE_QUICK_TO_COMPILE $<$<CONFIG:Release>:-O1>)
+  set(SKYLINE_QUICK_TO_COMPILE $<$<CONFIG:Release>:-Og>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # -Og does not see that std::stop_source is initialized
+    list(APPEND SKYLINE_QUICK_TO_COMPILE -Wno-maybe-uninitialized)
+  endif()
 endif()
 
 # read_headers_once(TARGET HEADER…|OTHER): precompiles common standard headers and HEADERs for a room, or

@@ -95,14 +95,14 @@ test_build() {
   fi
 }
 
-# fuzz SECONDS: builds the fuzzers of all readers and runs each so long (0: not at all).
+# fuzz SECONDS: builds the fuzzers of all readers and runs each so long. All other runs test the same
+# functions on the corpora.
 fuzz() {
   local program name
   if ! { configure fuzz && build fuzz fuzzers; }; then
     failed=$((failed + 1))
     return
   fi
-  (($1 > 0)) || return
   for program in build/fuzz/tests/fuzz/*_fuzz; do
     name=$(basename "$program" _fuzz)
     mkdir -p "build/fuzz/new/$name"
@@ -140,11 +140,11 @@ say "processor: $(processor)"
 install_packages
 # Two tests run at a time, so a waiting thread must yield its core.
 export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
-test_build release all
+test_build release all benchmark_sources
 if [[ ${1:-} != --quick ]]; then
   export UBSAN_OPTIONS=print_stacktrace=1
   test_build asan "$sanitized"
-  fuzz "$fuzz_seconds"
+  ((fuzz_seconds == 0)) || fuzz "$fuzz_seconds"
   # Only the tests of code that starts threads. The OpenMP runtime is not instrumented, so it gets
   # one thread.
   export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1

@@ -10,7 +10,7 @@ foreach(package nlohmann_json ZLIB CLI11 OpenMP GTest benchmark Python pybind11 
   list(APPEND hidden -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
 endforeach()
 set(configure ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/alone -G ${GENERATOR}
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DSKYLINE_MEMORY_ALONE=ON ${hidden})
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=None -DSKYLINE_MEMORY_ALONE=ON ${hidden})
 
 expect_refusal("SKYLINE_COMPONENTS: unknown component parsers, known are memory, formats, solvers"
                ${configure} -DSKYLINE_COMPONENTS=parsers)
