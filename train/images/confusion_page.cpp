@@ -1,6 +1,7 @@
 // The page of an evaluation.
 #include <fmt/format.h>
-#include <zlib.h>
+#include <openssl/evp.h>
+#include <png.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -71,59 +72,27 @@ Picture thumbnail(Picture picture) {
   return small;
 }
 
-void append_number(std::string& bytes, std::uint32_t number) {
-  for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<char>(number >> shift));
-}
-
-// Appends a chunk of a PNG: its length, its type, its content, the checksum of both.
-void append_chunk(std::string& png, const std::string& type, const std::string& content) {
-  append_number(png, static_cast<std::uint32_t>(content.size()));
-  const std::string body = type + content;
-  png += body;
-  append_number(png,
-                static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(body.data()),
-                                                 static_cast<uInt>(body.size()))));
-}
-
-// Source: W3C, "Portable Network Graphics (PNG) specification"; 8 bits a sample, rows unfiltered.
 std::string png_of(const Picture& picture) {
-  std::string header, rows;
-  append_number(header, static_cast<std::uint32_t>(picture.width));
-  append_number(header, static_cast<std::uint32_t>(picture.height));
-  header += std::string("\x08\x02\x00\x00\x00", 5);
-  const std::size_t row = static_cast<std::size_t>(picture.width) * 3;
-  for (std::size_t begin = 0; begin < picture.levels.size(); begin += row) {
-    rows.push_back('\0');
-    rows.append(reinterpret_cast<const char*>(picture.levels.data()) + begin, row);
+  png_image image{.version = PNG_IMAGE_VERSION};
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string png(size, '\0');
+  if (png_image_write_to_memory(&image, png.data(), &size, 0, picture.levels.data(), 0, nullptr) ==
+      0) {
+    throw std::runtime_error(fmt::format("a picture cannot be written: {}", image.message));
   }
-  uLongf size = compressBound(static_cast<uLong>(rows.size()));
-  std::string packed(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(packed.data()), &size,
-                reinterpret_cast<const Bytef*>(rows.data()), static_cast<uLong>(rows.size()),
-                Z_BEST_COMPRESSION) != Z_OK) {
-    throw std::runtime_error("a picture cannot be compressed: no memory");
-  }
-  packed.resize(size);
-  std::string png = "\x89PNG\r\n\x1a\n";
-  append_chunk(png, "IHDR", header);
-  append_chunk(png, "IDAT", packed);
-  append_chunk(png, "IEND", "");
+  png.resize(size);
   return png;
 }
 
 std::string base64(const std::string& bytes) {
-  constexpr const char* kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t word = 0;
-    for (std::size_t j = i; j < i + 3; ++j) {
-      word = word << 8 | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0u);
-    }
-    for (const int shift : {18, 12, 6, 0}) text.push_back(kDigits[word >> shift & 63]);
-  }
-  const std::size_t missing = (3 - bytes.size() % 3) % 3;
-  return text.replace(text.size() - missing, missing, missing, '=');
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
+  return text;
 }
 
 std::string name_of(const ImageData& data, std::size_t index) {
