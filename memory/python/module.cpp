@@ -1,5 +1,6 @@
 // The extension module skyline._memory. The package beside it (skyline/) prepares its arguments and
 // documents what users call.
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stop_token>
 #include <thread>
@@ -19,7 +21,6 @@
 #include "memory/order/order_problem.h"
 #include "memory/order/placed_order.h"
 #include "memory/python/graph_budget.h"
-#include "memory/python/trace_columns.h"
 #include "memory/replay/event_replay.h"
 #include "memory/replay/trace_events.h"
 #include "memory/solvers/solvers.h"
@@ -29,6 +30,92 @@ namespace skyline {
 namespace {
 
 namespace py = pybind11;
+
+// Columns go to Python and come from it as contiguous 64-bit integers: arrays in, bytes out, which
+// NumPy reads in place. So the module works with every version of NumPy.
+
+[[noreturn]] void refuse(std::size_t row, std::string_view column, std::string problem) {
+  throw TraceError({.source = fmt::format("row {}", row),
+                    .field = std::string(column),
+                    .problem = std::move(problem)});
+}
+
+void require_not_negative(std::int64_t value, std::size_t row, std::string_view name) {
+  if (value < 0) refuse(row, name, fmt::format("got {}, expected no negative number", value));
+}
+
+std::span<const std::int64_t> column(const py::buffer_info& info) {
+  return {static_cast<const std::int64_t*>(info.ptr), static_cast<std::size_t>(info.size)};
+}
+
+template <class Value, class Of>
+py::bytes bytes_of(const std::vector<Value>& rows, Of of) {
+  std::vector<std::int64_t> values;
+  values.reserve(rows.size());
+  for (const Value& row : rows) values.push_back(static_cast<std::int64_t>(of(row)));
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(std::int64_t)};
+}
+
+// Makes a trace of arrays of equal length, one row a block. `offset` has those to be kept (-1:
+// free), or no rows; `gaps` has block, lower and upper of one gap after the other; `alignment` has
+// each block's, or no rows. Throws TraceError, naming the row, for an empty lifetime and for a
+// number that is too small.
+Trace trace_from(const py::buffer& lower, const py::buffer& upper, const py::buffer& size,
+                 const py::buffer& offset, const py::buffer& gaps, const py::buffer& alignment) {
+  const py::buffer_info infos[] = {lower.request(),  upper.request(), size.request(),
+                                   offset.request(), gaps.request(),  alignment.request()};
+  const auto lowers = column(infos[0]), uppers = column(infos[1]), sizes = column(infos[2]),
+             offsets = column(infos[3]), gap_rows = column(infos[4]), alignments = column(infos[5]);
+  Trace trace;
+  trace.blocks.reserve(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    require_not_negative(lowers[i], i, "lower");
+    require_not_negative(sizes[i], i, "size");
+    if (uppers[i] <= lowers[i]) {
+      refuse(i, "upper", fmt::format("got {}, expected more than lower, {}", uppers[i], lowers[i]));
+    }
+    trace.blocks.push_back({lowers[i], uppers[i], static_cast<std::uint64_t>(sizes[i])});
+  }
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    trace.fixed_offsets.emplace_back();
+    if (offsets[i] == -1) continue;
+    require_not_negative(offsets[i], i, "offset");
+    trace.fixed_offsets.back() = static_cast<std::uint64_t>(offsets[i]);
+  }
+  for (std::size_t i = 0; i < alignments.size(); ++i) {
+    if (alignments[i] < 1) {
+      refuse(i, "alignment", fmt::format("got {}, expected at least 1", alignments[i]));
+    }
+    trace.alignments.push_back(static_cast<std::uint64_t>(alignments[i]));
+  }
+  for (std::size_t i = 0; i + 2 < gap_rows.size(); i += 3) {
+    trace.gaps.push_back({static_cast<std::size_t>(gap_rows[i]), gap_rows[i + 1], gap_rows[i + 2]});
+  }
+  return trace;
+}
+
+// Returns the columns lower, upper and size of a trace.
+py::dict columns_of(const Trace& trace) {
+  py::dict columns;
+  columns["lower"] = bytes_of(trace.blocks, [](const TraceBlock& block) { return block.lower; });
+  columns["upper"] = bytes_of(trace.blocks, [](const TraceBlock& block) { return block.upper; });
+  columns["size"] = bytes_of(trace.blocks, [](const TraceBlock& block) { return block.bytes; });
+  return columns;
+}
+
+// Returns the column of offsets, and the plan's figures by name.
+py::dict answer_of(const Plan& plan) {
+  py::dict answer;
+  answer["offsets"] = bytes_of(plan.offsets, [](std::uint64_t offset) { return offset; });
+  answer["peak"] = plan.peak;
+  answer["lower_bound"] = plan.lower_bound;
+  answer["proved_bound"] = plan.proved_bound;
+  answer["proved_optimal"] = plan.proved_optimal;
+  answer["planner"] = plan.planner;
+  answer["seconds"] = plan.seconds;
+  answer["out_of_time"] = plan.out_of_time;
+  return answer;
+}
 
 // Returns work(stop), which must own all that it uses and know nothing of Python. Other threads of
 // Python run meanwhile. Ctrl-C asks the work to stop and raises KeyboardInterrupt when it has, or
