@@ -17,14 +17,6 @@ struct Tiling {
   Tiling(std::int64_t channels, std::int64_t margin)
       : block(std::min(channels + margin, kFloats - kMaxMargin)), pitch(margin + block) {}
 
-  // Calls body(first pixel, number of pixels) for every tile.
-  template <typename Body>
-  void for_each_tile(std::int64_t pixels, bool parallel, const Body& body) const {
-    const std::int64_t tile = kFloats / pitch;
-    for_each_index((pixels + tile - 1) / tile, parallel,
-                   [&](std::int64_t i) { body(i * tile, std::min(tile, pixels - i * tile)); });
-  }
-
   std::int64_t block, pitch;
 };
 
@@ -45,21 +37,34 @@ void carry(float* values, std::int64_t count, std::int64_t margin) {
 }
 
 template <typename Half, typename Power>
-class LocalResponseNormKernelCpu : public Kernel {
+class LocalResponseNormCpu {
  public:
-  LocalResponseNormKernelCpu(const LocalResponseNormProblem& problem, Half half, Power power)
+  LocalResponseNormCpu(const LocalResponseNormProblem& problem, Half half, Power power)
       : problem_(problem), half_(half), power_(power), tiling_(problem.channels, 2 * half) {}
 
-  void run(const KernelArguments& arguments) override {
-    const std::int64_t pixels = problem_.pixels, channels = problem_.channels;
-    tiling_.for_each_tile(pixels, pixels * channels >= kSerialTranscendental,
-                          [&](std::int64_t first, std::int64_t count) {
-                            run_tile(arguments.input<float>(0) + first * channels,
-                                     arguments.output<float>(0) + first * channels, count);
-                          });
+  void run(const KernelArguments& arguments) const {
+    for_each_tile([&](std::int64_t at, std::int64_t count) {
+      run_tile(arguments.input<float>(0) + at, arguments.output<float>(0) + at, count);
+    });
+  }
+  void run_gradient(const KernelArguments& arguments) const {
+    for_each_tile([&](std::int64_t at, std::int64_t count) {
+      run_tile(arguments.input<float>(0) + at, arguments.input<float>(1) + at,
+               arguments.output<float>(0) + at, count);
+    });
   }
 
  private:
+  // Calls body(place of the first float, number of pixels) for every tile.
+  template <typename Body>
+  void for_each_tile(const Body& body) const {
+    const std::int64_t pixels = problem_.pixels, channels = problem_.channels;
+    const std::int64_t tile = Tiling::kFloats / tiling_.pitch;
+    for_each_index(
+        (pixels + tile - 1) / tile, pixels * channels >= kSerialTranscendental,
+        [&](std::int64_t i) { body(i * tile * channels, std::min(tile, pixels - i * tile)); });
+  }
+
   // Squares are read `half` channels ahead of the writes, so that y may be x.
   void run_tile(const float* x, float* y, std::int64_t pixels) const {
     const std::int64_t channels = problem_.channels, margin = 2 * half_, pitch = tiling_.pitch;
@@ -89,29 +94,6 @@ class LocalResponseNormKernelCpu : public Kernel {
     }
   }
 
-  LocalResponseNormProblem problem_;
-  Half half_;
-  Power power_;
-  Tiling tiling_;
-};
-
-template <typename Half, typename Power>
-class LocalResponseNormGradKernelCpu : public Kernel {
- public:
-  LocalResponseNormGradKernelCpu(const LocalResponseNormProblem& problem, Half half, Power power)
-      : problem_(problem), half_(half), power_(power), tiling_(problem.channels, 2 * half) {}
-
-  void run(const KernelArguments& arguments) override {
-    const std::int64_t pixels = problem_.pixels, channels = problem_.channels;
-    tiling_.for_each_tile(pixels, pixels * channels >= kSerialTranscendental,
-                          [&](std::int64_t first, std::int64_t count) {
-                            run_tile(arguments.input<float>(0) + first * channels,
-                                     arguments.input<float>(1) + first * channels,
-                                     arguments.output<float>(0) + first * channels, count);
-                          });
-  }
-
- private:
   // A tile's intermediates, for channels from `begin - margin` on.
   struct Intermediates {
     float squares[Tiling::kFloats];  // x^2, but from begin - half on
@@ -186,16 +168,16 @@ class LocalResponseNormGradKernelCpu : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_local_response_norm_cpu(const LocalResponseNormProblem& problem) {
-  return with_window(problem.params, [&](auto half, auto power) -> std::unique_ptr<Kernel> {
-    using KernelCpu = LocalResponseNormKernelCpu<decltype(half), decltype(power)>;
-    return std::make_unique<KernelCpu>(problem, half, power);
+  return with_window(problem.params, [&](auto half, auto power) {
+    return make_kernel([norm = LocalResponseNormCpu(problem, half, power)](
+                           const KernelArguments& arguments) { norm.run(arguments); });
   });
 }
 
 std::unique_ptr<Kernel> make_local_response_norm_grad_cpu(const LocalResponseNormProblem& problem) {
-  return with_window(problem.params, [&](auto half, auto power) -> std::unique_ptr<Kernel> {
-    using KernelCpu = LocalResponseNormGradKernelCpu<decltype(half), decltype(power)>;
-    return std::make_unique<KernelCpu>(problem, half, power);
+  return with_window(problem.params, [&](auto half, auto power) {
+    return make_kernel([norm = LocalResponseNormCpu(problem, half, power)](
+                           const KernelArguments& arguments) { norm.run_gradient(arguments); });
   });
 }
 
