@@ -31,11 +31,8 @@ class BudgetChart extends CursorChart {
   }
   drawBytes(context) {
     const step = niceByteStep(this.to / Math.max(2, (this.right - this.left) / 110));
-    for (let bytes = 0; bytes <= this.to; bytes += step) {
-      const x = Math.round(this.x(bytes)) + 0.5;
-      this.rule(context, x, this.bottom, x, this.bottom + 5, {colour: 'line'});
-      this.text(context, formatBytes(bytes), x, this.bottom + 15, {align: 'center'});
-    }
+    for (let bytes = 0; bytes <= this.to; bytes += step)
+      this.markOnAxis(context, bytes, formatBytes(bytes));
   }
   tooltipAt(point) {
     const [bytes, longer, bound, rounds] = this.points[point];

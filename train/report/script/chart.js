@@ -135,6 +135,15 @@ class Chart {
   rule(context, x0, y0, x1, y1, style) {
     this.line(context, [[x0, y0], [x1, y1]], style);
   }
+  // Fills a triangle whose tip is at a point, `down` pixels above its base.
+  triangle(context, x, y, down) {
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(x - 5, y + down);
+    context.lineTo(x + 5, y + down);
+    context.closePath();
+    context.fill();
+  }
   // Draws a square around each point; `half` is half its side.
   dots(context, points, half, colour) {
     context.save();
@@ -158,15 +167,16 @@ class Chart {
   countAxis(context, name) {
     const step =
         Math.max(1, niceStep((this.to - this.from) / Math.max(2, (this.right - this.left) / 90)));
-    const y = this.bottom;
-    for (let value = Math.ceil(this.from / step) * step; value <= this.to; value += step) {
-      const x = Math.round(this.x(value)) + 0.5;
-      this.rule(context, x, y, x, y + 5, {colour: 'line'});
-      const label = formatCount(value);
-      const rightmost = this.width - context.measureText(label).width / 2;
-      this.text(context, label, Math.min(x, rightmost), y + 15, {align: 'center'});
-    }
+    for (let value = Math.ceil(this.from / step) * step; value <= this.to; value += step)
+      this.markOnAxis(context, value, formatCount(value));
     this.axisName(context, name, 26);
+  }
+  // Marks a value on the x axis; the label stays within the chart.
+  markOnAxis(context, value, label) {
+    const x = Math.round(this.x(value)) + 0.5;
+    this.rule(context, x, this.bottom, x, this.bottom + 5, {colour: 'line'});
+    const rightmost = this.width - context.measureText(label).width / 2;
+    this.text(context, label, Math.min(x, rightmost), this.bottom + 15, {align: 'center'});
   }
   // Steps have larger numbers.
   stepsAxis(context) {

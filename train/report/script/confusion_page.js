@@ -81,8 +81,7 @@ function pairPanel({label, predicted, images, pictures}) {
 }
 
 function classRow({name, images, recall, precision, taken_for: taken, taken_images: often}) {
-  const bar = element('i');
-  bar.style.width = `${100 * (recall ?? 0)}%`;
+  const bar = element('i', {style: `width: ${100 * (recall ?? 0)}%`});
   return [
     name, formatCount(images), shareText(recall), bar, shareText(precision),
     taken === null ? '–' : `${taken} (${formatCount(often)})`

@@ -151,11 +151,7 @@ class ExplanationChart extends Chart {
     this.rule(context, middle, y, middle, top, {colour: 'chosen', width: 2});
     context.save();
     context.fillStyle = styleOf('chosen');
-    context.beginPath();
-    context.moveTo(middle, top + 1);
-    context.lineTo(middle - 5, top + 9);
-    context.lineTo(middle + 5, top + 9);
-    context.fill();
+    this.triangle(context, middle, top + 1, 8);
     context.restore();
   }
   outline(context, block, colour) {

@@ -43,6 +43,10 @@ function element(name, properties = {}, ...children) {
   return made;
 }
 
+// A square in the colour of a category.
+const colourSwatch = (category) =>
+    element('i', {className: 'swatch', style: `background: var(--${cssName(category)})`});
+
 const byId = (id) => document.getElementById(id);
 const cssName = (category) => category.replace(/ /g, '-');
 const styleOf = (name) =>

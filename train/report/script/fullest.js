@@ -7,9 +7,9 @@ const nameOf = ({op, layer, index}) => (op ? layer ? `${op} of ${layer}` : op : 
 
 function fullestRow(block, step, widest, select) {
   const category = step.categories[block.category];
-  const bar = element('i');
-  bar.style.width = `${100 * block.rounded / widest}%`;
-  bar.style.background = `var(--${cssName(category)})`;
+  const width = 100 * block.rounded / widest;
+  const bar = element(
+      'i', {style: `width: ${width}%; background: var(--${cssName(category)})`});
   const button = element('button', {type: 'button', className: 'link'}, nameOf(block));
   button.addEventListener('click', () => select(block));
   return [

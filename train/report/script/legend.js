@@ -23,19 +23,18 @@ function fillLegend(host, entries, view, key) {
   host.append(...buttons);
 }
 
+// The entry of an allocator's curve.
+const allocatorEntry = ({name, planned, dash, peak}) => ({
+  swatch: lineSwatch(planned ? 'accent' : 'ink', planned ? 2.6 : 1.6, dash),
+  name,
+  note: `peak ${formatBytes(peak)}`,
+  value: name,
+});
+
 // `colour` names a custom property of the style.
 function lineSwatch(colour, width, dash = []) {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('width', '26');
-  svg.setAttribute('height', '8');
-  svg.innerHTML = '<line x1="0" y1="4" x2="26" y2="4"/>';
-  const style = {stroke: `var(--${colour})`, strokeWidth: width, strokeDasharray: dash.join(' ')};
-  Object.assign(svg.firstChild.style, style);
-  return svg;
-}
-
-function colourSwatch(category) {
-  const swatch = element('i', {className: 'swatch'});
-  swatch.style.background = `var(--${cssName(category)})`;
-  return swatch;
+  const style =
+      `stroke: var(--${colour}); stroke-width: ${width}; stroke-dasharray: ${dash.join(' ')}`;
+  const line = `<line x1="0" y1="4" x2="26" y2="4" style="${style}"/>`;
+  return element('div', {innerHTML: `<svg width="26" height="8">${line}</svg>`}).firstChild;
 }

@@ -98,11 +98,7 @@ class MemoryChart extends StepChart {
     const x = this.x(this.step.fullestTick + 0.5);
     if (x < this.left || x > this.right) return;
     context.fillStyle = styleOf('bad');
-    context.beginPath();
-    context.moveTo(x, y + 1);
-    context.lineTo(x - 5, y - 8);
-    context.lineTo(x + 5, y - 8);
-    context.fill();
+    this.triangle(context, x, y + 1, -9);
   }
 
   drawCurves(context) {
@@ -144,9 +140,6 @@ class MemoryChart extends StepChart {
     return i < 0 ? null : curve.reserved[i];
   }
 
-  blockAt() {
-    return null;
-  }
   walk(way) {
     const tick = Math.min(
         Math.max((this.view.tick ?? this.step.fullestTick - way) + way, this.view.first),

@@ -60,15 +60,9 @@ function fillLegends(step, view, curves) {
     note: formatPercent(alive(category) / step.live.totals[step.fullest]),
     value: category,
   });
-  const curveEntry = ({name, planned, dash, peak}) => ({
-    swatch: lineSwatch(planned ? 'accent' : 'ink', planned ? 2.6 : 1.6, dash),
-    name,
-    note: `peak ${formatBytes(peak)}`,
-    value: name,
-  });
   byId('legend').append(element('span', {}, 'Share of the fullest tick:'));
   fillLegend(byId('legend'), step.present.map(categoryEntry), view, 'category');
-  fillLegend(byId('memory-legend'), curves.map(curveEntry), view, 'allocator');
+  fillLegend(byId('memory-legend'), curves.map(allocatorEntry), view, 'allocator');
 }
 
 function fillReadings(step) {

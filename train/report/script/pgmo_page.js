@@ -21,11 +21,12 @@ function savedText(row) {
 
 function bar(row, {key, name, colour}, widest) {
   const width = (bytes) => `${kWidestBar * bytes / widest}%`;
-  const resident = element('i', {className: 'resident'});
-  resident.style.width = width(row.resident_bytes);
-  const step = element('i', {className: 'step'});
-  step.style.width = width(row[key] - row.resident_bytes);
-  step.style.background = `var(--${colour})`;
+  const resident =
+      element('i', {className: 'resident', style: `width: ${width(row.resident_bytes)}`});
+  const step = element('i', {
+    className: 'step',
+    style: `width: ${width(row[key] - row.resident_bytes)}; background: var(--${colour})`
+  });
   const value = element('span', {className: 'value'}, formatBytes(row[key]));
   if (key === 'planned') value.append(savedText(row));
   const track = element('div', {className: 'track'}, resident, step, value);
@@ -49,11 +50,7 @@ function fillBars({rows}) {
     byId('bars').append(
         element('div', {className: 'network'}, element('h3', {}, network), ...groups));
   });
-  const swatch = (colour, text) => {
-    const square = element('i');
-    square.style.background = `var(--${colour})`;
-    return element('span', {}, square, text);
-  };
+  const swatch = (colour, text) => element('span', {}, colourSwatch(colour), text);
   byId('memory-legend')
       .append(
           swatch('resident', 'resident: parameters, gradients, optimizer, running values'),

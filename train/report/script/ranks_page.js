@@ -71,13 +71,8 @@ class RankChart extends CursorChart {
   }
   drawRanks(context) {
     const each = Math.ceil(kRankLabelPixels / ((this.right - this.left) / this.to));
-    for (let power = 0; power <= this.to; power += each) {
-      const x = Math.round(this.x(power)) + 0.5;
-      this.rule(context, x, this.bottom, x, this.bottom + 5, {colour: 'line'});
-      const label = formatCount(2 ** power);
-      const rightmost = this.width - context.measureText(label).width / 2;
-      this.text(context, label, Math.min(x, rightmost), this.bottom + 15, {align: 'center'});
-    }
+    for (let power = 0; power <= this.to; power += each)
+      this.markOnAxis(context, power, formatCount(2 ** power));
     this.axisName(context, this.isNarrow ? '' : 'ranks', 10);
   }
   drawCurve(context, curve) {

@@ -26,6 +26,10 @@ class StepChart extends Chart {
     return this.view.to;
   }
 
+  // Returns the block at a place, if the chart shows blocks.
+  blockAt() {
+    return null;
+  }
   drawPhases(context) {
     let lastLine = -kPhaseLinePixels;
     for (const run of this.step.phases) {

@@ -62,9 +62,6 @@ class StepsBaseChart extends StepChart {
     }
     context.stroke();
   }
-  blockAt() {
-    return null;
-  }
   walk(way) {
     const step = (this.view.tick ?? Math.floor(this.view.from) - Math.min(way, 1)) + way;
     const shown = Math.min(Math.max(step, this.view.first), this.view.last - 1);
@@ -161,12 +158,7 @@ class StepsMemoryChart extends StepsBaseChart {
       if (x < this.left || x > this.right || x - last < kReplanPixels) continue;
       last = x;
       const y = this.y(Number.isNaN(bytes.most[point]) ? 0 : bytes.most[point]);
-      context.beginPath();
-      context.moveTo(x, y - 1);
-      context.lineTo(x - 5, y + 9);
-      context.lineTo(x + 5, y + 9);
-      context.closePath();
-      context.fill();
+      this.triangle(context, x, y - 1, 10);
       context.stroke();
     }
   }
@@ -230,14 +222,7 @@ function stepsReading({lines, count, per}) {
 }
 
 function fillStepsLegend(steps, view) {
-  const entries =
-      steps.lines.map(({name, planned, dash, peak}) => ({
-                        swatch: lineSwatch(planned ? 'accent' : 'ink', planned ? 2.6 : 1.6, dash),
-                        name,
-                        note: `peak ${formatBytes(peak)}`,
-                        value: name,
-                      }));
-  fillLegend(byId('steps-legend'), entries, view, 'allocator');
+  fillLegend(byId('steps-legend'), steps.lines.map(allocatorEntry), view, 'allocator');
   if (steps.live.steps > 0)
     byId('steps-legend').append(element('span', {}, colourSwatch('activation'), 'alive'));
 }

@@ -20,8 +20,7 @@ function savingCell(row, baseline) {
 }
 
 function comparisonCells(row, baseline, widest) {
-  const bar = element('i');
-  bar.style.width = `${100 * (steadyBytes(row) ?? 0) / widest}%`;
+  const bar = element('i', {style: `width: ${100 * (steadyBytes(row) ?? 0) / widest}%`});
   return [
     row.how === '' ? row.allocator : element('span', {}, row.allocator, element('small', {}, row.how)),
     measured(row.peak_reserved, formatBytes),

@@ -2,11 +2,7 @@
 
 function tooltipContent(category, title, rows) {
   const head = element('strong', {}, title);
-  if (category !== null) {
-    const swatch = element('i');
-    swatch.style.background = `var(--${cssName(category)})`;
-    head.prepend(swatch);
-  }
+  if (category !== null) head.prepend(colourSwatch(category));
   const body =
       rows.filter(([, value]) => value !== '')
           .map(
