@@ -38,9 +38,9 @@ TrainOptions text_options() {
   options.batch_size = 8;
   options.epochs = 2;
   options.threads = 1;
-  options.translation.pairs = 48;
-  options.translation.val_pairs = 10;
-  options.translation.units = 12;
+  options.text.pairs = 48;
+  options.text.val_pairs = 10;
+  options.text.units = 12;
   return resolved(options);
 }
 

@@ -89,7 +89,7 @@ Rows<TextScan> rows(const TextScan*) {
 struct CheckDataArguments {
   std::filesystem::path data_path;
   DataOptions data;
-  TranslationOptions texts;  // only source and target
+  TextOptions texts;  // only source and target
 };
 
 std::string size_line(const char* what, const ImageScan::Size& size) {
@@ -171,8 +171,7 @@ CommandResult check_images(const OptionList& list, DataOptions data, Console& co
 }
 
 // Reads pairs of every length, as validation does, from a tab-separated file unless it is empty.
-ParallelText read_pairs(const std::filesystem::path& tab_separated,
-                        const TranslationOptions& options) {
+ParallelText read_pairs(const std::filesystem::path& tab_separated, const TextOptions& options) {
   const ParallelTextOptions reader{.most_words = ParallelTextOptions::kUnlimited,
                                    .keep_sentences = false};
   if (!tab_separated.empty()) {
@@ -197,7 +196,7 @@ CommandResult check_text(const ParallelText& text) {
 }
 
 CommandResult run(const OptionList& list, const CheckDataArguments& arguments, Console& console) {
-  const TranslationOptions& texts = arguments.texts;
+  const TextOptions& texts = arguments.texts;
   const bool names_texts = !texts.source.empty() || !texts.target.empty();
   if (!names_texts && std::filesystem::is_regular_file(arguments.data_path)) {
     return check_text(read_pairs(arguments.data_path, {}));

@@ -108,7 +108,7 @@ CommandRun declare_compare(OptionList& list) {
   list.add("--steps", integer(arguments->steps, 1, 1'000'000), "Steps under each allocator");
   list.add("--infer", flag(arguments->infer), "Run inference steps instead of training steps");
   list.add(
-          "--translate", integer(arguments->options.translation.translate_words, 1, 1000),
+          "--translate", integer(arguments->options.text.translate_words, 1, 1000),
           "With --infer: a step translates its sentences into this many words each, as PGMO's with "
           "100, instead of computing the loss",
           kTranslationOnly)

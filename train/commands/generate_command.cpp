@@ -28,7 +28,7 @@ struct GenerateArguments {
 
 // The characters of a run; none if its words are numbers. Throws CheckpointError.
 CharacterSet characters_of(const TrainedNetwork& trained) {
-  if (!trained.options.gpt.tokens.empty()) return {};
+  if (!trained.options.text.tokens.empty()) return {};
   const std::filesystem::path file = run_folder_of(trained.loaded) / kCharactersFile;
   CharacterSet characters = CharacterSet::open(file);
   check_characters(characters, file.string(), trained.position().data);
@@ -137,7 +137,7 @@ CommandResult evaluate_text(TrainedNetwork trained, const std::string& data) {
   TrainOptions& given = trained.options;
   const CharacterSet characters = characters_of(trained);
   const bool spells = characters.size() > 0;
-  if (!data.empty()) (spells ? given.data.data : given.gpt.tokens) = data;
+  if (!data.empty()) (spells ? given.data.data : given.text.tokens) = data;
   given = resolved(given);
   TextStream text = open_text(given, spells ? &characters : nullptr);
   text.only_validates = !data.empty();

@@ -14,23 +14,19 @@ void add_model_options(OptionList& list, ModelOptions& options) {
            "Height and width of the images (default: the paper's)", kImagesOnly);
   list.add("--channels", integer(options.channels, 1, 4096),
            "Channels of the images (default: the paper's)", kImagesOnly);
-  add_vocabulary_size(list, options.translation);
-  add_network_options(list, options.translation);
-  add_gpt_network_options(list, options.gpt);
+  add_text_network_options(list, options.text);
 }
 
 Seq2SeqShape translation_shape_of(const ModelOptions& options) {
-  const TranslationOptions& translation = options.translation;
+  const TextOptions& text = options.text;
   // The paper's count leaves out the unknown word and the end of sentence.
-  const std::int64_t words =
-      translation.vocab_size.value_or(kSeq2SeqWords) + (translation.paper ? 2 : 0);
-  return seq2seq_shape(translation, words, words);
+  const std::int64_t words = text.vocab_size.value_or(kSeq2SeqWords) + (text.paper ? 2 : 0);
+  return seq2seq_shape(text, words, words);
 }
 
 DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& step, bool infer) {
   TrainOptions training{.model = options.model, .optimizer = options.optimizer, .step = step};
-  training.translation = options.translation;
-  training.gpt = options.gpt;
+  training.text = options.text;
   training = resolved(training);
   DryRunOptions program{.model = options.model,
                         .shape = shape_of(options),
@@ -39,8 +35,8 @@ DryRunOptions dry_run_options(const ModelOptions& options, const StepOptions& st
                         .optimizer = optimizer_options(training),
                         .step = training.step};
   if (find_gpt(options.model) != nullptr) {
-    program.gpt = gpt_shape(options.model, options.translation, options.gpt);
-    program.window_length = static_cast<std::size_t>(window_length(options.model, options.gpt));
+    program.gpt = gpt_shape(options.model, options.text);
+    program.window_length = static_cast<std::size_t>(window_length(options.model, options.text));
   }
   return program;
 }

@@ -18,8 +18,7 @@ struct ModelOptions {
   std::string model = "lenet";
   std::string optimizer;                                  // empty: the model's default
   std::optional<std::int64_t> classes, insize, channels;  // unset: the model's default
-  TranslationOptions translation;                         // seq2seq; sizes of a gpt, too
-  GptOptions gpt;
+  TextOptions text;
 };
 
 // Adds --model, --classes, --insize and --channels, and for text --vocab-size and the options of

@@ -193,8 +193,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   const std::filesystem::path folder = run_folder_of(trained.loaded);
   const Vocabularies vocabularies = Vocabularies::open(folder);
   check_vocabularies(vocabularies, folder.string(), trained.position().data);
-  const std::vector<Line> lines =
-      read_lines(arguments, {.lower = options.translation.lower}, console);
+  const std::vector<Line> lines = read_lines(arguments, {.lower = options.text.lower}, console);
 
   const std::vector<std::string> unknown = unknown_words(vocabularies.source, lines);
   if (!unknown.empty()) console.warn(unknown_words_text(unknown));
@@ -203,9 +202,8 @@ CommandResult run(TranslateArguments arguments, Console& console) {
   memory.allocator = "best-fit-pool";  // every sentence has its own length, so no plan fits
   TranslationRun run(
       memory, inference_context(trained),
-      {.shape =
-           seq2seq_shape(options.translation, static_cast<std::int64_t>(vocabularies.source.size()),
-                         static_cast<std::int64_t>(vocabularies.target.size()))});
+      {.shape = seq2seq_shape(options.text, static_cast<std::int64_t>(vocabularies.source.size()),
+                              static_cast<std::int64_t>(vocabularies.target.size()))});
   restore_weights(run, trained.loaded.checkpoint, {});
   const double started = now_seconds();
   const auto translated = answers(run, vocabularies, lines, arguments.translator,
@@ -223,7 +221,7 @@ CommandResult run(TranslateArguments arguments, Console& console) {
     result.text += answer.translations.back().translation + "\n";
   }
   if (!arguments.reference.empty()) {
-    Bleu bleu(options.translation.lower);
+    Bleu bleu(options.text.lower);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       bleu.add(answer.translations[i].translation, lines[i].reference);
     }

@@ -36,9 +36,9 @@ std::vector<Named> names_in(const TrainOptions& options, Mode mode) {
   const std::string& model = options.model;
   std::unique_ptr<Network> network;
   if (model == kSeq2Seq) {
-    network = std::make_unique<Seq2Seq>(context, seq2seq_shape(options.translation, 1, 1));
+    network = std::make_unique<Seq2Seq>(context, seq2seq_shape(options.text, 1, 1));
   } else if (find_gpt(model) != nullptr) {
-    network = std::make_unique<Gpt>(context, gpt_shape(model, options.translation, options.gpt, 1));
+    network = std::make_unique<Gpt>(context, gpt_shape(model, options.text, 1));
   } else {
     const ModelEntry& entry = find_model(model);
     network = entry.make(context, entry.shape);

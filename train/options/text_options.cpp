@@ -23,7 +23,14 @@ constexpr double kDropout = 0.1;
 constexpr const char* kPaperSize =
     "--paper sets the size: leave out --layers, --units, --embedding";
 
-void add_text_options(OptionList& list, TranslationOptions& options) {
+void add_vocabulary_size(OptionList& list, TextOptions& options) {
+  list.add("--vocab-size", integer(options.vocab_size, 1, kMany),
+           "Vocabulary: the N most frequent words per side (default: 40000); gpt: words that "
+           "--tokens may name (default: the model's)",
+           kAnyText);
+}
+
+void add_pair_options(OptionList& list, TextOptions& options) {
   list.add("--pairs", integer(options.pairs, 1, kMostPairs), "Training pairs to generate", kText);
   list.add("--source", files(options.source),
            "Sentences to translate, one per line, plain or gzip'd; several files form one text",
@@ -43,35 +50,7 @@ void add_text_options(OptionList& list, TranslationOptions& options) {
   list.add("--bucket", flag(options.bucket), "Batch sentences of similar length", kText);
 }
 
-using Files = std::vector<std::string>;
-
-void require_partners(const char* source_flag, const Files& sources, const char* target_flag,
-                      const Files& targets) {
-  for (const auto& [flag, files] : {std::pair(source_flag, &sources), {target_flag, &targets}}) {
-    if (std::ranges::find(*files, "") != files->end()) {
-      throw UsageError(fmt::format("{}: one of its file names is empty", flag));
-    }
-  }
-  if (sources.empty() != targets.empty()) {
-    throw UsageError(fmt::format("{} and {} belong together: give both", source_flag, target_flag));
-  }
-  if (sources.size() == targets.size()) return;
-  const Files& longer = sources.size() > targets.size() ? sources : targets;
-  throw UsageError(fmt::format("{} names {} files, {} {}: '{}' has no partner", source_flag,
-                               sources.size(), target_flag, targets.size(),
-                               longer[std::min(sources.size(), targets.size())]));
-}
-
-}  // namespace
-
-void add_vocabulary_size(OptionList& list, TranslationOptions& options) {
-  list.add("--vocab-size", integer(options.vocab_size, 1, kMany),
-           "Vocabulary: the N most frequent words per side (default: 40000); gpt: words that "
-           "--tokens may name (default: the model's)",
-           kAnyText);
-}
-
-void add_network_options(OptionList& list, TranslationOptions& options) {
+void add_network_options(OptionList& list, TextOptions& options) {
   list.add(
           "--paper", flag(options.paper),
           "PGMO's size: 3 layers of 1024 units; with both vocabularies of 40,000 words 173,306,946 "
@@ -97,17 +76,62 @@ void add_network_options(OptionList& list, TranslationOptions& options) {
            kAnyText);
 }
 
-void add_translation_options(OptionList& list, TranslationOptions& options) {
-  add_text_options(list, options);
+void add_gpt_network_options(OptionList& list, TextOptions& options) {
+  list.add("--heads", integer(options.heads, 1, 1024),
+           "Heads of attention; divide the units (default: the model's)", kOfGpt);
+  list.add("--length", integer(options.length, 1, kMostLength),
+           "Words of a window (default: the model's most, 64 of gpt-small, 256 of gpt-medium and "
+           "1024 of gpt2; a larger number adds positions to the model)",
+           kOfGpt);
+  list.add("--biases", flag(options.biases), "Give gpt-small or gpt-medium biases, as gpt2 has",
+           kOfGpt);
+}
+
+using Files = std::vector<std::string>;
+
+void require_partners(const char* source_flag, const Files& sources, const char* target_flag,
+                      const Files& targets) {
+  for (const auto& [flag, files] : {std::pair(source_flag, &sources), {target_flag, &targets}}) {
+    if (std::ranges::find(*files, "") != files->end()) {
+      throw UsageError(fmt::format("{}: one of its file names is empty", flag));
+    }
+  }
+  if (sources.empty() != targets.empty()) {
+    throw UsageError(fmt::format("{} and {} belong together: give both", source_flag, target_flag));
+  }
+  if (sources.size() == targets.size()) return;
+  const Files& longer = sources.size() > targets.size() ? sources : targets;
+  throw UsageError(fmt::format("{} names {} files, {} {}: '{}' has no partner", source_flag,
+                               sources.size(), target_flag, targets.size(),
+                               longer[std::min(sources.size(), targets.size())]));
+}
+
+}  // namespace
+
+void add_text_network_options(OptionList& list, TextOptions& options) {
+  add_vocabulary_size(list, options);
+  add_network_options(list, options);
+  add_gpt_network_options(list, options);
+}
+
+void add_text_options(OptionList& list, TextOptions& options) {
+  add_pair_options(list, options);
   add_network_options(list, options);
   list.add("--val-pairs", integer(options.val_pairs, 1, kMostPairs),
            "Most validation pairs to translate", kText);
+  list.add("--tokens", text(options.tokens, "FILE"),
+           "Text as numbers of 16 bits, of GPT-2's tokenizer for example, instead of --data",
+           kOfGpt);
+  list.add("--characters", integer(options.characters, 100, kMostCharacters),
+           "Characters to generate", kOfGpt);
+  add_gpt_network_options(list, options);
 }
 
-TranslationOptions resolved(TranslationOptions options) {
+TextOptions resolved(TextOptions options) {
   require_partners("--source", options.source, "--target", options.target);
   require_partners("--val-source", options.val_source, "--val-target", options.val_target);
   make_absolute(options.val_data);
+  make_absolute(options.tokens);
   for (Files* files :
        {&options.source, &options.target, &options.val_source, &options.val_target}) {
     std::ranges::for_each(*files, make_absolute);
@@ -115,7 +139,7 @@ TranslationOptions resolved(TranslationOptions options) {
   return options;
 }
 
-Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
+Seq2SeqShape seq2seq_shape(const TextOptions& options, std::int64_t source_words,
                            std::int64_t target_words) {
   Seq2SeqShape shape{.source_words = source_words,
                      .target_words = target_words,
@@ -128,42 +152,21 @@ Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t sourc
   return shape;
 }
 
-void add_gpt_network_options(OptionList& list, GptOptions& options) {
-  list.add("--heads", integer(options.heads, 1, 1024),
-           "Heads of attention; divide the units (default: the model's)", kOfGpt);
-  list.add("--length", integer(options.length, 1, kMostLength),
-           "Words of a window (default: the model's most, 64 of gpt-small, 256 of gpt-medium and "
-           "1024 of gpt2; a larger number adds positions to the model)",
-           kOfGpt);
-  list.add("--biases", flag(options.biases), "Give gpt-small or gpt-medium biases, as gpt2 has",
-           kOfGpt);
-}
-
-void add_gpt_options(OptionList& list, GptOptions& options) {
-  list.add("--tokens", text(options.tokens, "FILE"),
-           "Text as numbers of 16 bits, of GPT-2's tokenizer for example, instead of --data",
-           kOfGpt);
-  list.add("--characters", integer(options.characters, 100, kMostCharacters),
-           "Characters to generate", kOfGpt);
-  add_gpt_network_options(list, options);
-}
-
-GptShape gpt_shape(std::string_view model, const TranslationOptions& sizes,
-                   const GptOptions& options, std::int64_t words) {
+GptShape gpt_shape(std::string_view model, const TextOptions& options, std::int64_t words) {
   GptShape shape = find_gpt(model)->shape;
-  shape.words = words > 0 ? words : sizes.vocab_size.value_or(shape.words);
+  shape.words = words > 0 ? words : options.vocab_size.value_or(shape.words);
   shape.positions = std::max(shape.positions, window_length(model, options));
-  shape.layers = sizes.layers.value_or(shape.layers);
+  shape.layers = options.layers.value_or(shape.layers);
   shape.heads = options.heads.value_or(shape.heads);
-  shape.units = sizes.units.value_or(shape.units);
+  shape.units = options.units.value_or(shape.units);
   shape.biases = shape.biases || options.biases;
-  shape.dropout = static_cast<float>(sizes.dropout.value_or(shape.dropout));
+  shape.dropout = static_cast<float>(options.dropout.value_or(shape.dropout));
   if (shape.units % shape.heads == 0) return shape;
   throw UsageError(
       fmt::format("--heads {} does not divide the {} units", shape.heads, shape.units));
 }
 
-std::int64_t window_length(std::string_view model, const GptOptions& options) {
+std::int64_t window_length(std::string_view model, const TextOptions& options) {
   return options.length.value_or(find_gpt(model)->shape.positions);
 }
 

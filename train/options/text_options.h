@@ -13,13 +13,13 @@ namespace skyline {
 class OptionList;
 struct GptShape;
 
-// Input and size of a translation model. Sentences come from the generator `numbers` or one
-// tab-separated file, both given by --data, or from pairs of files of lines, which are read as one
-// text.
+// Input and size of a model of text, for translation or to go on with it. Pairs of sentences come
+// from the generator `numbers` or one tab-separated file, both given by --data, or from pairs of
+// files of lines, which are read as one text. A text to go on with comes from the generator `sums`
+// or a file, given by --data, or from numbers of words.
 //
-// The optional members are also those of a model that goes on with a text; each model has its own
-// defaults.
-struct TranslationOptions {
+// Each model has its own defaults of the optional members.
+struct TextOptions {
   std::int64_t pairs = 50'000;              // of the generator
   std::vector<std::string> source, target;  // files of lines, one target per source; empty: --data
   std::string val_data;                     // tab-separated file to validate on
@@ -41,44 +41,33 @@ struct TranslationOptions {
   std::int64_t val_pairs = 1000;     // most pairs to translate for BLEU
   std::int64_t translate_words = 0;  // of compare --translate
 
-  bool operator==(const TranslationOptions&) const = default;
-};
-
-inline constexpr std::int64_t kSeq2SeqWords = 40'000;  // of each side
-
-void add_vocabulary_size(OptionList& list, TranslationOptions& options);
-// --paper, --layers, --units, --embedding, --dropout, --unroll and --clip.
-void add_network_options(OptionList& list, TranslationOptions& options);
-// All options of translation.
-void add_translation_options(OptionList& list, TranslationOptions& options);
-
-// Returns `options` with absolute paths. Throws UsageError that names a file without its partner.
-TranslationOptions resolved(TranslationOptions options);
-
-Seq2SeqShape seq2seq_shape(const TranslationOptions& options, std::int64_t source_words,
-                           std::int64_t target_words);
-
-// Text and size of a model that goes on with a text; layers, units, dropout and the vocabulary of
-// --tokens are in TranslationOptions. Text comes from the generator `sums` or a file, given by
-// --data, or from numbers of words.
-struct GptOptions {
+  // Of models that go on with a text:
   std::string tokens;                  // file of words as numbers; empty: --data
   std::int64_t characters = 200'000;   // of the generator
   std::optional<std::int64_t> length;  // words of a window; unset: the model's most
   std::optional<std::int64_t> heads;   // unset: the model's
   bool biases = false;                 // also of a model that has none
+
+  bool operator==(const TextOptions&) const = default;
 };
 
-// --heads, --length and --biases.
-void add_gpt_network_options(OptionList& list, GptOptions& options);
-// All options.
-void add_gpt_options(OptionList& list, GptOptions& options);
+inline constexpr std::int64_t kSeq2SeqWords = 40'000;  // of each side
+
+// The options of networks, and --vocab-size.
+void add_text_network_options(OptionList& list, TextOptions& options);
+// All options of text.
+void add_text_options(OptionList& list, TextOptions& options);
+
+// Returns `options` with absolute paths. Throws UsageError that names a file without its partner.
+TextOptions resolved(TextOptions options);
+
+Seq2SeqShape seq2seq_shape(const TextOptions& options, std::int64_t source_words,
+                           std::int64_t target_words);
 
 // Returns the shape of the gpt of this name, with at least as many positions as a window has words,
-// and `words` words; 0: --vocab-size or the model's. `sizes` has the shared options.
-GptShape gpt_shape(std::string_view model, const TranslationOptions& sizes,
-                   const GptOptions& options, std::int64_t words = 0);
+// and `words` words; 0: --vocab-size or the model's.
+GptShape gpt_shape(std::string_view model, const TextOptions& options, std::int64_t words = 0);
 // Returns the words of a window.
-std::int64_t window_length(std::string_view model, const GptOptions& options);
+std::int64_t window_length(std::string_view model, const TextOptions& options);
 
 }  // namespace skyline

@@ -113,15 +113,14 @@ void add_optimization_options(OptionList& list, TrainOptions& options) {
 TrainOptions with_whole_paths(TrainOptions options) {
   make_absolute(options.init_weights);
   options.data = resolved(options.data);
-  options.translation = resolved(options.translation);
-  make_absolute(options.gpt.tokens);
+  options.text = resolved(options.text);
   options.device = resolved(options.device, options.memory.device);
   return options;
 }
 
 // Fused updates run before the norm of all gradients is known, so they cannot clip.
 void resolve_clip(TrainOptions& options) {
-  std::optional<double>& clip = options.translation.clip;
+  std::optional<double>& clip = options.text.clip;
   if (options.step.fused_update && clip.value_or(0) > 0) {
     throw UsageError(
         "--fused-update updates each parameter before the norm of all gradients is known: give "
@@ -169,7 +168,7 @@ void check_rules(const TrainOptions& options) {
         "others");
   }
   // Ranks whose sentences differ in length would begin sums in other sequences.
-  if ((on_cuda || options.ranks.fast_sum) && translates(options) && options.translation.unroll) {
+  if ((on_cuda || options.ranks.fast_sum) && translates(options) && options.text.unroll) {
     throw UsageError(on_cuda ? "--ranks on CUDA needs steps with the same ops: leave out --unroll"
                              : "--fast-sum needs steps with the same ops: leave out --unroll");
   }
@@ -180,8 +179,7 @@ void add_training_options(OptionList& list, TrainOptions& options) {
            "What to train; seq2seq reads text: --data numbers, --data FILE with tabs, or --source "
            "and --target; gpts: --data sums, --data FILE, or --tokens");
   add_data_options(list, options.data);
-  add_translation_options(list, options.translation);
-  add_gpt_options(list, options.gpt);
+  add_text_options(list, options.text);
   add_optimization_options(list, options);
   add_device_option(list, options.memory.device, "Device to compute on, and to plan memory for");
   add_device_options(list, options.device);
@@ -272,9 +270,8 @@ void check_given(const OptionList& list, const std::string& model) {
 
 void check_used(const OptionList& list, const TrainOptions& options) {
   const bool generated = !options.data.has_lists() && options.data.data == DataOptions{}.data;
-  const bool numbers =
-      options.translation.source.empty() && options.data.data == kTranslation.generator;
-  const bool tokens = !options.gpt.tokens.empty();
+  const bool numbers = options.text.source.empty() && options.data.data == kTranslation.generator;
+  const bool tokens = !options.text.tokens.empty();
   struct Use {
     std::string_view option;
     bool used;
@@ -325,10 +322,10 @@ TrainOptions resolved(TrainOptions options) {
   const bool has_data =
       options.data.data != DataOptions{}.data && options.data.data != task.generator;
   if (!has_data) options.data.data = task.generator;
-  if (!options.gpt.tokens.empty() && has_data) {
+  if (!options.text.tokens.empty() && has_data) {
     throw UsageError("--data and --tokens exclude each other: give one of them");
   }
-  if (!options.translation.source.empty() && has_data) {
+  if (!options.text.source.empty() && has_data) {
     throw UsageError("--data and --source exclude each other: give one of them");
   }
   options.step.frozen = frozen_parameters(options);
@@ -398,7 +395,7 @@ OptimizerOptions optimizer_options(const TrainOptions& options) {
           .weight_decay = static_cast<float>(options.weight_decay.value_or(defaults.weight_decay)),
           .decay_weights_only = options.decay_weights_only,
           .beta2 = static_cast<float>(options.beta2.value_or(defaults.beta2)),
-          .clip = static_cast<float>(options.translation.clip.value_or(defaults.clip))};
+          .clip = static_cast<float>(options.text.clip.value_or(defaults.clip))};
 }
 
 LearningRate learning_rate(const TrainOptions& options, std::int64_t total_steps,

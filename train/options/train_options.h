@@ -21,8 +21,7 @@ namespace skyline {
 struct TrainOptions {
   std::string model = "lenet";
   DataOptions data;
-  TranslationOptions translation;  // only for seq2seq; sizes of a gpt, too
-  GptOptions gpt;
+  TextOptions text;
   std::int64_t epochs = 4;
   std::optional<std::int64_t> steps;  // instead of epochs
   std::int64_t batch_size = 32;

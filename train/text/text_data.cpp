@@ -18,15 +18,15 @@ constexpr const char* kWords = "words";  // of the text
 }  // namespace
 
 TextStream open_text(const TrainOptions& options, const CharacterSet* known) {
-  const GptOptions& gpt = options.gpt;
-  if (!gpt.tokens.empty()) {
-    const GptShape shape = gpt_shape(options.model, options.translation, gpt);
-    return read_tokens(ByteReader::open(gpt.tokens), static_cast<std::size_t>(shape.words));
+  const TextOptions& text = options.text;
+  if (!text.tokens.empty()) {
+    const GptShape shape = gpt_shape(options.model, text);
+    return read_tokens(ByteReader::open(text.tokens), static_cast<std::size_t>(shape.words));
   }
   const std::string& data = options.data.data;
   const std::string generator(task_of(options.model).generator);
   if (data == generator) {
-    return sums_text(static_cast<std::size_t>(gpt.characters), Philox{options.data.seed});
+    return sums_text(static_cast<std::size_t>(text.characters), Philox{options.data.seed});
   }
   if (std::filesystem::is_regular_file(data)) {
     return read_characters(ByteReader::open(data), known);
@@ -40,9 +40,8 @@ TextStream open_text(const TrainOptions& options, const CharacterSet* known) {
 }
 
 TextRunOptions text_run_options(const TrainOptions& options, std::size_t words) {
-  return {.shape = gpt_shape(options.model, options.translation, options.gpt,
-                             static_cast<std::int64_t>(words)),
-          .length = static_cast<std::size_t>(window_length(options.model, options.gpt)),
+  return {.shape = gpt_shape(options.model, options.text, static_cast<std::int64_t>(words)),
+          .length = static_cast<std::size_t>(window_length(options.model, options.text)),
           .optimizer = optimizer_options(options),
           .batch_size = static_cast<std::size_t>(options.batch_size)};
 }

@@ -43,7 +43,7 @@ struct Texts {
                    "given by --source and --target");
 }
 
-ParallelTextOptions reader_options(const TranslationOptions& options, bool training) {
+ParallelTextOptions reader_options(const TextOptions& options, bool training) {
   ParallelTextOptions reader{.strict = options.strict, .tokenizer = {.lower = options.lower}};
   reader.most_words =
       training ? static_cast<std::size_t>(options.max_words) : ParallelTextOptions::kUnlimited;
@@ -57,7 +57,7 @@ std::vector<TextFiles> partners(const std::vector<std::string>& sources,
   return files;
 }
 
-Texts read_texts(const TranslationOptions& options, const std::string& data, std::uint64_t seed) {
+Texts read_texts(const TextOptions& options, const std::string& data, std::uint64_t seed) {
   Texts texts;
   auto val_options = reader_options(options, false);
   val_options.keep_lines = true;
@@ -156,7 +156,7 @@ void note_overlap(const Texts& texts, std::vector<std::string>& notes) {
                   val.sentences.size()));
 }
 
-std::string name_of(const TranslationOptions& options, const std::string& data) {
+std::string name_of(const TextOptions& options, const std::string& data) {
   const auto file_name = [](const std::string& path) {
     return std::filesystem::path(path).filename().string();
   };
@@ -240,7 +240,7 @@ std::vector<bool> held_out(std::span<const std::string_view> sources) {
   return held;
 }
 
-TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
+TranslationData open_translation_data(const TextOptions& options, const std::string& data,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies) {
   const Texts texts = read_texts(options, data, seed);

@@ -63,7 +63,7 @@ std::vector<bool> held_out(std::span<const std::string_view> sources);
 // name files of lines; the generator draws `pairs` and `val_pairs`. Uses the given vocabularies, or
 // makes them from the training pairs. Throws UsageError if there are no such data, and DataError as
 // the readers do and if nothing is left.
-TranslationData open_translation_data(const TranslationOptions& options, const std::string& data,
+TranslationData open_translation_data(const TextOptions& options, const std::string& data,
                                       std::uint64_t seed,
                                       std::optional<Vocabularies> vocabularies = std::nullopt);
 

@@ -127,17 +127,16 @@ class TranslationWorkload final : public Workload {
       : options_(options),
         live_(live),
         console_(console),
-        data_(open_translation_data(options.translation, options.data.data, options.data.seed)),
-        run_options_{
-            .shape = seq2seq_shape(options.translation,
-                                   static_cast<std::int64_t>(data_.vocabularies.source.size()),
-                                   static_cast<std::int64_t>(data_.vocabularies.target.size())),
-            .optimizer = optimizer_options(options),
-            .loader = {.batch_size = static_cast<std::size_t>(options.batch_size),
-                       .bucket = options.translation.bucket,
-                       .step_batches = static_cast<std::size_t>(step_batches(options))},
-            .val_pairs = static_cast<std::size_t>(options.translation.val_pairs),
-            .translate_words = options.translation.translate_words} {
+        data_(open_translation_data(options.text, options.data.data, options.data.seed)),
+        run_options_{.shape = seq2seq_shape(
+                         options.text, static_cast<std::int64_t>(data_.vocabularies.source.size()),
+                         static_cast<std::int64_t>(data_.vocabularies.target.size())),
+                     .optimizer = optimizer_options(options),
+                     .loader = {.batch_size = static_cast<std::size_t>(options.batch_size),
+                                .bucket = options.text.bucket,
+                                .step_batches = static_cast<std::size_t>(step_batches(options))},
+                     .val_pairs = static_cast<std::size_t>(options.text.val_pairs),
+                     .translate_words = options.text.translate_words} {
     live_.orders = context_options(options.step).orders;
     tell(console, "", data_.train_summary);
     if (data_.val_summary) tell(console, "validation: ", *data_.val_summary);

@@ -49,8 +49,8 @@ class LaneTraining {
       : lanes_(lanes), threads_(threads) {
     TrainOptions train;
     train.model = network == kUnrolled ? "seq2seq" : network;
-    train.translation.unroll = network == kUnrolled;
-    train.translation.pairs = 2000;
+    train.text.unroll = network == kUnrolled;
+    train.text.pairs = 2000;
     train.batch_size = network == "googlenet" ? 16 : 32;
     train.data.images = 4 * train.batch_size;
     train.threads = threads;

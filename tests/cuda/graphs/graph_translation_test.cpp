@@ -33,10 +33,10 @@ TrainOptions text_options(const Change& change, bool graph) {
   options.steps = 8;
   options.batch_size = 8;
   options.threads = 1;
-  options.translation.pairs = 8;
-  options.translation.val_pairs = 2;
-  options.translation.units = 8;
-  options.translation.dropout = 0.2;
+  options.text.pairs = 8;
+  options.text.val_pairs = 2;
+  options.text.units = 8;
+  options.text.dropout = 0.2;
   options.memory.device = "cuda";
   options.memory.check = true;
   options.device.deterministic = true;
@@ -76,9 +76,9 @@ TEST_F(CudaGraphTranslation, GivesTheSameBitsInTwoGraphsAStep) {
       {"per-shape", [](TrainOptions& options) { options.memory.policy = ShapePolicy::kPerShape; }},
       {"grow", [](TrainOptions& options) { options.memory.policy = ShapePolicy::kGrow; }},
       {"sgd", [](TrainOptions& options) { options.optimizer = "sgd"; }},
-      {"clip", [](TrainOptions& options) { options.translation.clip = 0.1; }},
+      {"clip", [](TrainOptions& options) { options.text.clip = 0.1; }},
       {"fused", [](TrainOptions& options) { options.step.fused_update = true; }},
-      {"unroll", [](TrainOptions& options) { options.translation.unroll = true; }},
+      {"unroll", [](TrainOptions& options) { options.text.unroll = true; }},
   };
   for (const auto& [name, change] : changes) {
     SCOPED_TRACE(name);

@@ -178,8 +178,8 @@ TEST(SumBuckets, OfARunAreThoseOfItsDryRun) {
 TEST(SumBuckets, OfTextAreThoseOfTheLongestBatch) {
   TrainOptions options{.model = "seq2seq", .steps = 2, .batch_size = 8, .threads = 1};
   options.data.data = "numbers";
-  options.translation.pairs = 200;
-  options.translation.units = 16;
+  options.text.pairs = 200;
+  options.text.units = 16;
   options.ranks.ranks = 2;
   std::ostringstream messages;
   Console console(messages, {});

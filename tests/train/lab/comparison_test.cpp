@@ -72,9 +72,9 @@ TEST(ComparisonTest, OfSentencesDrawsEveryAllocatorOverTheStepsAndThePlanOnce) {
   options.model = "seq2seq";
   options.batch_size = 8;
   options.threads = 1;
-  options.translation.pairs = 80;
-  options.translation.val_pairs = 10;
-  options.translation.units = 12;
+  options.text.pairs = 80;
+  options.text.val_pairs = 10;
+  options.text.units = 12;
   options = resolved(options);
   const std::vector<std::string> allocators = {"caching", "planned-grow", "planned-upper-bound"};
   const Comparison comparison = compared(options, allocators, 6);
@@ -104,8 +104,8 @@ TEST(ComparisonTest, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
   options.model = "seq2seq";
   options.batch_size = 8;
   options.threads = 1;
-  options.translation.pairs = 80;
-  options.translation.units = 12;
+  options.text.pairs = 80;
+  options.text.units = 12;
   options = resolved(options);
   const auto counted = [&](int warmup_steps) {
     options.memory.warmup_steps = warmup_steps;

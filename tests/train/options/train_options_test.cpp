@@ -32,7 +32,7 @@ TEST(TrainOptionsTest, JsonGivesThemBack) {
   options.steps = 7;
   options.step.in_place = false;
   options.data.classes = 3;
-  options.translation.source = {"a", "b"};
+  options.text.source = {"a", "b"};
   options.memory.policy = ShapePolicy::kGrow;
   options.memory.warmup_steps = 4;
   options.device.workspace_bytes = 1 << 20;

@@ -18,9 +18,9 @@ TrainOptions small_options(const std::string& model) {
   options.model = model;
   options.data.images = 40;
   options.data.test_images = 20;
-  options.translation.pairs = 200;
-  options.translation.units = 16;
-  options.translation.val_pairs = 20;
+  options.text.pairs = 200;
+  options.text.units = 16;
+  options.text.val_pairs = 20;
   options.batch_size = 8;
   options.steps = 8;
   options.threads = 1;

@@ -183,7 +183,7 @@ TEST(FrozenLayers, OfTranslationKeepTheirBits) {
       StepOptions step;
       step.freeze = layers;
       TrainOptions text{.model = "seq2seq", .step = step};
-      text.translation.layers = 2;
+      text.text.layers = 2;
       step.frozen = frozen_parameters(text);
       Context::Options options = context_options(step);
       options.seed = seeded().seed;

@@ -47,11 +47,11 @@ TrainOptions options_of(const MicroCase& tested) {
   options.data.images = 10 * options.batch_size;
   options.data.test_images = 8;
   if (large) options.data.insize = 79;
-  options.translation.pairs = 96;
-  options.translation.units = 16;
-  options.translation.dropout = 0.2;
-  options.translation.clip = 0;
-  options.translation.unroll = tested.unroll;
+  options.text.pairs = 96;
+  options.text.units = 16;
+  options.text.dropout = 0.2;
+  options.text.clip = 0;
+  options.text.unroll = tested.unroll;
   options.step.micro_batches = kMicroBatches;
   options.memory.allocator = "best-fit-pool";
   return options;

@@ -24,8 +24,8 @@ class TrainingLogTest : public ::testing::Test {
     options.model = "seq2seq";
     options.batch_size = 4;
     options.threads = 1;
-    options.translation.pairs = options.translation.val_pairs = 8;
-    options.translation.units = 4;
+    options.text.pairs = options.text.val_pairs = 8;
+    options.text.units = 4;
     options = resolved(options);
     decided_ = decided_workload(options, {}, console_);
     run_ = tests::run_on(decided_, options.memory);

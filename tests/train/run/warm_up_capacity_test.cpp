@@ -49,7 +49,7 @@ std::vector<CapacityCase> capacity_cases() {
       {"text_word_by_word", "seq2seq",
        [](TrainOptions& o) {
          o.memory.policy = ShapePolicy::kPerShape;
-         o.translation.unroll = true;
+         o.text.unroll = true;
        }},
   };
 }
@@ -59,10 +59,10 @@ TrainOptions options_of(const CapacityCase& tested, std::optional<std::uint64_t>
   options.model = tested.model;
   options.data.images = 48;
   options.data.test_images = 20;
-  options.translation.pairs = 48;
-  options.translation.units = 16;
-  options.translation.dropout = 0.2;
-  options.translation.val_pairs = 8;
+  options.text.pairs = 48;
+  options.text.units = 16;
+  options.text.dropout = 0.2;
+  options.text.val_pairs = 8;
   options.batch_size = 8;
   options.steps = 5;
   options.threads = 1;

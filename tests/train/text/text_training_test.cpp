@@ -26,12 +26,12 @@ class TextTraining : public TrainerTest {
   static TrainOptions said() {
     TrainOptions options;
     options.model = "gpt-small";
-    options.gpt.characters = 2000;
-    options.gpt.length = 12;
-    options.gpt.heads = 2;
-    options.translation.layers = 1;
-    options.translation.units = 16;
-    options.translation.dropout = 0.1;
+    options.text.characters = 2000;
+    options.text.length = 12;
+    options.text.heads = 2;
+    options.text.layers = 1;
+    options.text.units = 16;
+    options.text.dropout = 0.1;
     options.epochs = 2;
     options.batch_size = 16;
     options.threads = 1;

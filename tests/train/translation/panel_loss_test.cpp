@@ -35,10 +35,10 @@ class LossInPanels : public ::testing::Test {
     options_.threads = 1;
     options_.steps = kPanelSteps;
     options_.checkpoint_every = 3;
-    options_.translation.layers = 1;
-    options_.translation.units = 16;
-    options_.translation.clip = 0;
-    options_.translation.val_pairs = 8;
+    options_.text.layers = 1;
+    options_.text.units = 16;
+    options_.text.clip = 0;
+    options_.text.val_pairs = 8;
     options_.memory.allocator = "best-fit-pool";
   }
 

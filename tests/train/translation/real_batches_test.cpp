@@ -43,16 +43,16 @@ TrainOptions small_options(const BatchForm& form, bool bucket = false) {
   options.batch_size = 12;
   options.threads = 1;
   options.memory.guard = options.memory.check = true;
-  options.translation.pairs = 200;
-  options.translation.units = 8;
-  options.translation.vocab_size = 200;
-  options.translation.dropout = 0.2;
-  options.translation.unroll = form.unroll;
-  options.translation.bucket = bucket;
+  options.text.pairs = 200;
+  options.text.units = 8;
+  options.text.vocab_size = 200;
+  options.text.dropout = 0.2;
+  options.text.unroll = form.unroll;
+  options.text.bucket = bucket;
   if (form.real) {
     const std::filesystem::path folder = texts();
-    options.translation.source = {(folder / "newstest2012.en").string()};
-    options.translation.target = {(folder / "newstest2012.fr").string()};
+    options.text.source = {(folder / "newstest2012.en").string()};
+    options.text.target = {(folder / "newstest2012.fr").string()};
   }
   options.steps = batches_of(form);
   options = resolved(options);

@@ -13,7 +13,7 @@
 namespace skyline::tests {
 
 inline TranslationData small_text(std::int64_t pairs = 96) {
-  TranslationOptions options;
+  TextOptions options;
   options.pairs = pairs;
   options.val_pairs = 20;
   return open_translation_data(options, "numbers", 3);

@@ -31,11 +31,11 @@ TrainOptions text_options(bool unroll) {
   options.batch_size = 8;
   options.threads = 1;
   options.steps = kTextSteps;
-  options.translation.pairs = 96;
-  options.translation.units = 16;
-  options.translation.embedding = 48;
-  options.translation.dropout = 0.2;
-  options.translation.unroll = unroll;
+  options.text.pairs = 96;
+  options.text.units = 16;
+  options.text.embedding = 48;
+  options.text.dropout = 0.2;
+  options.text.unroll = unroll;
   options.memory.check = true;
   return options;
 }
@@ -111,7 +111,7 @@ TEST_P(TextBudget, IsKeptInEveryOrderAndWithFusedUpdates) {
       TrainOptions options = this->options();
       options.step.order = order;
       options.step.fused_update = fused;
-      options.translation.clip = 0;
+      options.text.clip = 0;
       TrainOptions free = options;
       free.memory.allocator = "best-fit-pool";
       const std::uint64_t bytes = half_way(options);

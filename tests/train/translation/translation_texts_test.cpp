@@ -283,7 +283,7 @@ TEST(CompareCommandTest, GivesAnAllocatorADeviceOfItsOwnCapacity) {
 TEST_F(TranslationTexts, OfWmtTogetherHaveTheKnownCounts) {
   const char* texts = std::getenv("SKYLINE_TEXTS");
   if (texts == nullptr) GTEST_SKIP() << "SKYLINE_TEXTS names no folder of texts";
-  TranslationOptions options;
+  TextOptions options;
   for (const char* name : {"news-test2008", "newssyscomb2009", "newstest2009", "newstest2010",
                            "newstest2011", "newstest2012"}) {
     options.source.push_back(std::string(texts) + "/" + name + ".en");

@@ -35,9 +35,9 @@ TrainOptions small_options() {
   options.batch_size = 8;
   options.threads = 1;
   options.checkpoint_every = 4;
-  options.translation.pairs = 48;
-  options.translation.val_pairs = 10;
-  options.translation.units = 12;
+  options.text.pairs = 48;
+  options.text.val_pairs = 10;
+  options.text.units = 12;
   options = resolved(options);
   return options;
 }
@@ -75,8 +75,8 @@ TEST_F(TranslationTraining, TheReportShowsTheOrderOfTheLongestStep) {
     TrainOptions options = small_options();
     options.steps = 3;
     options.step.fused_update = true;
-    options.translation.clip = 0;
-    options.translation.unroll = unroll;
+    options.text.clip = 0;
+    options.text.unroll = unroll;
     const std::string run = unroll ? "unrolled" : "packed";
     train(options, run);
     const nlohmann::json order =
@@ -111,8 +111,8 @@ TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
     SCOPED_TRACE(unroll ? "unrolled" : "packed");
     TrainOptions options = small_options();
     options.epochs = 2;
-    options.translation.pairs = 50;
-    options.translation.unroll = unroll;
+    options.text.pairs = 50;
+    options.text.unroll = unroll;
     options.memory.policy = ShapePolicy::kUpperBound;
     options.memory.check = true;
     const std::string name = unroll ? "unrolled" : "packed";
@@ -146,7 +146,7 @@ TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
           fmt::format("{}-{}", policy_name(policy), unroll ? "unrolled" : "packed");
       SCOPED_TRACE(name);
       TrainOptions options = small_options();
-      options.translation.unroll = unroll;
+      options.text.unroll = unroll;
       options.memory.policy = policy;
       const nlohmann::json memory = parsed_json(train(options, name).json)["memory"];
       const auto page = page_data(read_file(folder_.path() / name / "report.html"));
@@ -173,7 +173,7 @@ TEST_F(TranslationTraining, TheLastStepIsEvaluatedOnce) {
 
 TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
   TrainOptions options = small_options();
-  options.translation.pairs = 400;  // the longest batch comes later
+  options.text.pairs = 400;  // the longest batch comes later
   options.memory.policy = ShapePolicy::kGrow;
   tests::SignallingBuffer buffer("switched to the plan");  // printed before step 2
   std::ostream stream(&buffer);
@@ -197,8 +197,8 @@ TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
 
 TEST_F(TranslationTraining, ResumingOnOtherPairsIsRefusedByName) {
   TrainOptions options = small_options();
-  options.translation.source = {folder_ / "a.en"};
-  options.translation.target = {folder_ / "a.fr"};
+  options.text.source = {folder_ / "a.en"};
+  options.text.target = {folder_ / "a.fr"};
   const auto write = [&](int pairs, const std::string& more) {
     std::string text;
     for (int i = 0; i < pairs; ++i) text += "one two three\n";

@@ -204,10 +204,10 @@ NoteLanes on_lanes(std::string title, std::string about,
 NoteCosts costs_of(std::string_view network) {
   const TrainOptions training{.model = std::string(network)};
   const bool text = translates(training.model);
-  const std::int64_t words = training.translation.vocab_size.value_or(kSeq2SeqWords);
+  const std::int64_t words = training.text.vocab_size.value_or(kSeq2SeqWords);
   const DryRunOptions options{.model = training.model,
                               .shape = text ? ModelShape() : find_model(network).shape,
-                              .translation = seq2seq_shape(training.translation, words, words),
+                              .translation = seq2seq_shape(training.text, words, words),
                               .optimizer = optimizer_options(resolved(training)),
                               .emulate = {.convolution_workspace_bytes = kTableWorkspace}};
   DryRun program = make_dry_run(options);
