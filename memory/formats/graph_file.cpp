@@ -13,6 +13,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/json_reader.h"
+#include "memory/formats/sink.h"
 #include "memory/order/order.h"
 #include "memory/order/order_problem.h"
 
@@ -397,12 +398,8 @@ GraphFile read_graph(std::istream& in, std::string_view source) {
   return file;
 }
 
-void write_graph(const Sink& out, const StepGraph& graph, std::string_view name) {
-  GraphWriter(out, graph).write(name);
-}
-
 void write_graph(std::ostream& out, const StepGraph& graph, std::string_view name) {
-  write_graph(stream_sink(out), graph, name);
+  GraphWriter(stream_sink(out), graph).write(name);
 }
 
 }  // namespace skyline

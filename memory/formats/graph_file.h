@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "memory/formats/sink.h"
 #include "memory/step_graph.h"
 
 namespace skyline {
@@ -36,7 +35,6 @@ GraphFile read_graph(std::istream& in, std::string_view source);
 // back. Resident values become a sum and views the values whose bytes they share, so that values of
 // the graph and tensors of the file differ; ops keep their numbers. The control edges are those
 // that tensors do not imply. Throws GraphError for an unsound graph, before it writes.
-void write_graph(const Sink& out, const StepGraph& graph, std::string_view name = {});
 void write_graph(std::ostream& out, const StepGraph& graph, std::string_view name = {});
 
 // Returns the bytes of all resident values.

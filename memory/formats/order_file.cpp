@@ -8,6 +8,7 @@
 
 #include "memory/errors.h"
 #include "memory/formats/json_reader.h"
+#include "memory/formats/sink.h"
 
 namespace skyline {
 namespace {
@@ -260,12 +261,8 @@ OrderFile read_order(std::istream& in, std::string_view source) {
   return OrderReader(whole_text(in, source), source).read();
 }
 
-void write_order(const Sink& out, const GraphFile& graph, const OrderAnswer& answer) {
-  OrderWriter(out).write(graph, answer);
-}
-
 void write_order(std::ostream& out, const GraphFile& graph, const OrderAnswer& answer) {
-  write_order(stream_sink(out), graph, answer);
+  OrderWriter(stream_sink(out)).write(graph, answer);
 }
 
 std::string graph_hash(const StepGraph& graph) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "memory/formats/graph_file.h"
-#include "memory/formats/sink.h"
 #include "memory/order/order.h"
 
 namespace skyline {
@@ -37,7 +36,6 @@ OrderFile read_order(std::istream& in, std::string_view source);
 
 // Writes an order of the graph. The certificate's values must be tensors of the file, as in a graph
 // that was read.
-void write_order(const Sink& out, const GraphFile& graph, const OrderAnswer& answer);
 void write_order(std::ostream& out, const GraphFile& graph, const OrderAnswer& answer);
 
 // Returns 16 hexadecimal digits that differ between graphs, except by chance (FNV-1a): of bytes,
