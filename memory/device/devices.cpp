@@ -16,20 +16,21 @@ std::unique_ptr<Device> make(std::optional<std::size_t> capacity_bytes) {
   return std::make_unique<T>(capacity_bytes);
 }
 
-constexpr DeviceEntry kDevices[] = {
-    {"cpu", "host memory, huge pages advised", make<CpuDevice>},
-    {"cuda", "memory of a CUDA device", make_cuda_device},
-    {"simulated", "addresses only, of any capacity", make<SimulatedDevice>},
+constexpr struct {
+  std::string_view name;
+  std::unique_ptr<Device> (*make)(std::optional<std::size_t> capacity_bytes);
+} kDevices[] = {
+    {"cpu", make<CpuDevice>},
+    {"cuda", make_cuda_device},
+    {"simulated", make<SimulatedDevice>},
 };
 
 }  // namespace
 
-std::span<const DeviceEntry> device_table() { return kDevices; }
-
 std::unique_ptr<Device> make_device(std::string_view name,
                                     std::optional<std::size_t> capacity_bytes) {
   std::string known;
-  for (const DeviceEntry& entry : kDevices) {
+  for (const auto& entry : kDevices) {
     if (entry.name == name) return entry.make(capacity_bytes);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.name);
   }

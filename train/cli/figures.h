@@ -90,12 +90,6 @@ struct IfKnown {
   std::optional<T> thing;
 };
 
-// A figure of type T that is JSON already.
-template <typename T>
-struct AsJson {
-  Value value;
-};
-
 // A type whose figures are rows.
 template <typename T>
 concept Told = requires(const T* answer) {
@@ -142,8 +136,6 @@ template <typename T>
 struct Inner<std::optional<T>> : std::type_identity<T> {};
 template <typename T>
 struct Inner<IfKnown<T>> : std::type_identity<T> {};
-template <typename T>
-struct Inner<AsJson<T>> : std::type_identity<T> {};
 template <typename T>
 concept HasInner = requires {
   typename Inner<T>::type;
@@ -236,8 +228,6 @@ Value value_of(const T& thing) {
         static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(thing));
   } else if constexpr (TextLike<T>) {
     return Value(std::string_view(thing));
-  } else if constexpr (requires { thing.value.json(); }) {
-    return thing.value;
   } else if constexpr (requires { *thing.thing; }) {
     return thing.thing ? value_of(*thing.thing) : Value::absent();
   } else if constexpr (HasInner<T>) {

@@ -60,12 +60,12 @@ double median_seconds(const StepGraph& graph, int runs) {
   return median(seconds).value_or(0);
 }
 
-OllaRow row_of(std::string_view text, const OllaOptions& options) {
+OllaRow row_of(std::string_view text, int timed_runs) {
   std::istringstream in{std::string(text)};
   OllaRow row{.optimal = answer({.file = read_graph(in, "embedded graph")})};
   const StepGraph& graph = row.optimal.file.graph;
   const std::uint64_t resident = row.optimal.resident_bytes;
-  row.optimal.answer.seconds = median_seconds(graph, options.timed_runs);
+  row.optimal.answer.seconds = median_seconds(graph, timed_runs);
   row.inductor = resident + order(graph, "inductor").peak;
   row.xla = resident + order(graph, "xla").peak;
   row.tensorflow = resident + order(graph, "tensorflow").peak;
@@ -204,10 +204,10 @@ double OllaReproduction::seconds() const {
   return sum;
 }
 
-OllaReproduction reproduce_olla(const OllaOptions& options) {
+OllaReproduction reproduce_olla(int timed_runs) {
   OllaReproduction reproduction{.figures = olla_figures(), .rows = {}};
   for (const std::string_view text : network_graphs()) {
-    reproduction.rows.push_back(row_of(text, options));
+    reproduction.rows.push_back(row_of(text, timed_runs));
   }
   return reproduction;
 }

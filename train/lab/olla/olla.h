@@ -48,10 +48,6 @@ struct OllaFigures {
 // Orders figure 3 and places figure 4. Both are embedded by the build (embed_graphs.cmake).
 OllaFigures olla_figures();
 
-struct OllaOptions {
-  int timed_runs = 5;  // of the search, per network
-};
-
 // What others report for the same training step.
 struct OllaFigure {
   std::string source;
@@ -85,8 +81,9 @@ struct OllaReproduction {
   double seconds() const;  // of all searches for an optimal order
 };
 
-// Works out the figures, orders and places the steps of network_graphs() and times the search.
-OllaReproduction reproduce_olla(const OllaOptions& options = {});
+// Works out the figures, orders and places the steps of network_graphs() and times each
+// search in so many runs.
+OllaReproduction reproduce_olla(int timed_runs = 5);
 
 Rows<OllaReproduction> rows(const OllaReproduction*);
 std::string olla_text(const OllaReproduction& reproduction);

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 // Runs once for all tests.
 const OllaReproduction& reproduction() {
-  static const OllaReproduction done = reproduce_olla({.timed_runs = 1});
+  static const OllaReproduction done = reproduce_olla(1);
   return done;
 }
 
