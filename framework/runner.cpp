@@ -1,6 +1,6 @@
 #include "framework/runner.h"
 
-#include <chrono>
+#include "memory/now_seconds.h"
 
 namespace skyline {
 
@@ -37,10 +37,10 @@ void Runner::run(const OpCall& call, KernelCache&) {
 double Runner::run_timed(const OpCall& call) {
   const OpAddresses addresses(call);
   wait();
-  const auto started = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   call.kernel->run(addresses.arguments());
   wait();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return now_seconds() - started;
 }
 
 }  // namespace skyline

@@ -6,12 +6,12 @@
 
 #include "framework/lanes/step_lanes.h"
 #include "framework/ranks/rank_group.h"
+#include "memory/now_seconds.h"
 #include "models/gpt.h"
 #include "train/decide/decide.h"
 #include "train/decide/live_parts.h"
 #include "train/options/train_options.h"
 #include "train/run/model_run.h"
-#include "train/run/now_seconds.h"
 #include "train/run/use_threads.h"
 #include "train/workload.h"
 

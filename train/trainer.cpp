@@ -1,6 +1,7 @@
 // The loop of a run: steps, evaluations, checkpoints. Messages and the result are in
 // trainer_report.cpp.
 #include "train/trainer.h"
+#include "memory/now_seconds.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,6 @@
 #include "train/optimizers/optimizer.h"
 #include "train/options/memory_options.h"
 #include "train/run/divergence.h"
-#include "train/run/now_seconds.h"
 #include "train/state/training_state.h"
 
 namespace skyline {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "memory/now_seconds.h"
+
 namespace skyline {
 namespace {
 
@@ -27,10 +29,6 @@ constexpr std::chrono::milliseconds kIdleSleep{100};
 
 // The launcher ends the other ranks once one has ended without a word. MPI_Abort would wait for it.
 [[noreturn]] void end_all_ranks() { std::_Exit(1); }
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -1,12 +1,12 @@
 #include "memory/lanes/conflict_planner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
 #include "memory/lanes/antichain.h"
+#include "memory/now_seconds.h"
 #include "memory/planners/registry.h"
 #include "memory/validator.h"
 
@@ -289,15 +289,14 @@ bool are_intervals(const Trace& trace, const Conflicts& conflicts) {
 Plan plan_conflicts(const Trace& trace, const Conflicts& conflicts, const PlanOptions& options,
                     std::string_view name) {
   if (are_intervals(trace, conflicts)) return plan(trace, kDefaultPlanner, options);
-  const auto started = std::chrono::steady_clock::now();
+  const double started = now_seconds();
   Plan found = ConflictPlanner(trace, conflicts, options).run(options);
-  const auto planned = std::chrono::steady_clock::now();
+  const double planned = now_seconds();
   found.planner = name;
   const Validity verdict = validate(trace, found);
   if (!verdict.valid) throw std::logic_error("invalid plan of lanes: " + verdict.reason);
-  found.seconds = std::chrono::duration<double>(planned - started).count();
-  found.validation_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - planned).count();
+  found.seconds = planned - started;
+  found.validation_seconds = now_seconds() - planned;
   return found;
 }
 

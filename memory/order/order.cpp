@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <limits>
 #include <stdexcept>
 
+#include "memory/now_seconds.h"
 #include "memory/order/baselines.h"
 #include "memory/order/compiler_orders.h"
 #include "memory/order/optimal_order.h"
@@ -59,9 +59,9 @@ OrderTable order_algorithms() { return kAlgorithms; }
 OrderAnswer order(const StepGraph& graph, std::string_view algorithm, const OrderOptions& options,
                   OrderTable table) {
   const OrderEntry& entry = find_algorithm(table, algorithm);
-  const auto start = std::chrono::steady_clock::now();
+  const double start = now_seconds();
   OrderAnswer found = entry.function(graph, options);
-  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  found.seconds = now_seconds() - start;
   const OrderVerdict verdict = check_order(graph, found, options);
   if (!verdict.valid) {
     throw std::logic_error(

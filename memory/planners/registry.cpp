@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <stdexcept>
 
+#include "memory/now_seconds.h"
 #include "memory/planners/exact/exact.h"
 #include "memory/planners/holes/hill_climb.h"
 #include "memory/planners/holes/hole_packer.h"
@@ -58,13 +58,12 @@ Plan plan(const Trace& trace, std::string_view planner, const PlanOptions& optio
     throw std::invalid_argument(
         fmt::format("planner {} cannot keep the fixed offsets of this trace", planner));
   }
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const double start = now_seconds();
   Plan found = entry.function(trace, options);
-  const Clock::time_point planned = Clock::now();
+  const double planned = now_seconds();
   const Validity verdict = validate(trace, found);
-  found.seconds = std::chrono::duration<double>(planned - start).count();
-  found.validation_seconds = std::chrono::duration<double>(Clock::now() - planned).count();
+  found.seconds = planned - start;
+  found.validation_seconds = now_seconds() - planned;
   if (!verdict.valid) {
     throw std::logic_error(
         fmt::format("planner {} returned an invalid plan: {}", found.planner, verdict.reason));

@@ -1,7 +1,6 @@
 #include "memory/session/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "memory/adaptors/adaptor.h"
 #include "memory/allocators/best_fit_pool.h"
 #include "memory/errors.h"
+#include "memory/now_seconds.h"
 #include "memory/session/arena.h"
 #include "memory/session/plan.h"
 #include "memory/session/recording.h"
@@ -35,11 +35,10 @@ StepPlanner planner_of(const SessionOptions& options) {
                const Trace& trace) { return plan(trace, name, plan_options, table); };
   }
   return [planner = options.step_planner](const Trace& trace) {
-    using Clock = std::chrono::steady_clock;
     Plan made = planner(trace);
-    const Clock::time_point planned = Clock::now();
+    const double planned = now_seconds();
     const Validity verdict = validate(trace, made);
-    made.validation_seconds = std::chrono::duration<double>(Clock::now() - planned).count();
+    made.validation_seconds = now_seconds() - planned;
     if (!verdict.valid) {
       throw std::logic_error("[session] the step planner's plan is invalid: " + verdict.reason);
     }
@@ -57,7 +56,7 @@ class StallClock {
   StallClock(SessionStatistics& totals, bool counts) : totals_(totals), counts_(counts) {}
   ~StallClock() {
     if (!counts_) return;
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double seconds = now_seconds() - start_;
     totals_.stalled_seconds += seconds;
     totals_.longest_stall_seconds = std::max(totals_.longest_stall_seconds, seconds);
   }
@@ -65,10 +64,9 @@ class StallClock {
   StallClock& operator=(const StallClock&) = delete;
 
  private:
-  using Clock = std::chrono::steady_clock;
   SessionStatistics& totals_;
   bool counts_;
-  Clock::time_point start_ = Clock::now();
+  double start_ = now_seconds();
 };
 
 }  // namespace

@@ -4,10 +4,11 @@
 #include <coin/Clp_C_Interface.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include "memory/now_seconds.h"
 
 namespace skyline {
 namespace {
@@ -153,10 +154,10 @@ void IntegerProgram::load() {
 }
 
 void IntegerProgram::solve() {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = now_seconds();
   load();
   Cbc_solve(model_.get());
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds_ = now_seconds() - start;
 }
 
 bool IntegerProgram::proved_infeasible() const { return Cbc_isProvenInfeasible(model_.get()) != 0; }

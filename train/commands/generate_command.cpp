@@ -7,10 +7,10 @@
 #include <memory>
 #include <sstream>
 
+#include "memory/now_seconds.h"
 #include "train/commands/commands.h"
 #include "train/images/trained_network.h"
 #include "train/run/dry_run.h"
-#include "train/run/now_seconds.h"
 #include "train/state/training_state.h"
 #include "train/text/text_data.h"
 

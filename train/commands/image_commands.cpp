@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "data/host.h"
+#include "memory/now_seconds.h"
 #include "train/checkpoints/files.h"
 #include "train/commands/commands.h"
 #include "train/data_results.h"
@@ -13,7 +14,6 @@
 #include "train/images/image_step.h"
 #include "train/images/prediction.h"
 #include "train/run/memory_summary.h"
-#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {

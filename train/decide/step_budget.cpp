@@ -14,11 +14,11 @@
 #include "framework/ops/normalization/batch_norm.h"
 #include "memory/alignment.h"
 #include "memory/budget/op_region.h"
+#include "memory/now_seconds.h"
 #include "memory/solvers/chain_bound.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/usage_error.h"
 #include "train/decide/program_graph.h"
-#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {

@@ -10,11 +10,11 @@
 #include "data/host.h"
 #include "data/images/shapes.h"
 #include "framework/philox.h"
+#include "memory/now_seconds.h"
 #include "train/checkpoints/checkpoint.h"
 #include "train/checkpoints/safetensors.h"
 #include "train/checkpoints/tensor_copies.h"
 #include "train/cli/usage_error.h"
-#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {

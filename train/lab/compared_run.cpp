@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "memory/device/out_of_memory.h"
-#include "train/run/now_seconds.h"
+#include "memory/now_seconds.h"
 
 namespace skyline {
 namespace {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "memory/formats/csv/trace_csv.h"
+#include "memory/now_seconds.h"
 #include "memory/solvers/solvers.h"
 #include "memory/validator.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/table.h"
 #include "train/cli/usage_error.h"
-#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "train/run/now_seconds.h"
+#include "memory/now_seconds.h"
 
 namespace skyline {
 

@@ -11,7 +11,7 @@
 
 #include "framework/ops/array/rows.h"
 #include "framework/philox.h"
-#include "train/run/now_seconds.h"
+#include "memory/now_seconds.h"
 #include "train/run/step_scope.h"
 
 namespace skyline {

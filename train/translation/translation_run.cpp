@@ -9,7 +9,7 @@
 #include "data/text/vocabulary.h"
 #include "framework/philox.h"
 #include "memory/alignment.h"
-#include "train/run/now_seconds.h"
+#include "memory/now_seconds.h"
 #include "train/run/step_scope.h"
 #include "train/translation/translation_evaluation.h"
 #include "train/translation/translator.h"

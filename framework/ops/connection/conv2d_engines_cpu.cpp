@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <limits>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "framework/ops/connection/winograd_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
 #include "framework/ops/support/elementwise_cpu.h"
+#include "memory/now_seconds.h"
 
 namespace skyline {
 namespace {
@@ -32,7 +32,7 @@ double seconds_now() {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return now_seconds();
 }
 
 // Memory for the operands and the workspace of any engine, for the time of a measurement. Each run

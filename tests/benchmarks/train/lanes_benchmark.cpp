@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "framework/lanes/lane_runner.h"
+#include "memory/now_seconds.h"
 #include "tests/benchmarks/run_benchmark.h"
 #include "tests/train/decided_run.h"
 #include "train/cli/byte_sizes.h"
 #include "train/cli/console.h"
 #include "train/cli/figures.h"
 #include "train/cli/table.h"
-#include "train/run/now_seconds.h"
 
 namespace skyline {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "memory/now_seconds.h"
 #include "memory/replay/live_bytes.h"
 #include "memory/solvers/solvers.h"
 #include "train/cli/usage_error.h"
@@ -13,7 +14,6 @@
 #include "train/decide/step_seconds.h"
 #include "train/options/memory_options.h"
 #include "train/run/memory_chain.h"
-#include "train/run/now_seconds.h"
 
 namespace skyline {
 

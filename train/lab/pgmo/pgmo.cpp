@@ -1,7 +1,6 @@
 #include "train/lab/pgmo/pgmo.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
@@ -10,6 +9,7 @@
 #include "memory/alignment.h"
 #include "memory/allocators/allocators.h"
 #include "memory/device/simulated_device.h"
+#include "memory/now_seconds.h"
 #include "memory/planners/registry.h"
 #include "memory/replay/live_bytes.h"
 #include "memory/replay/trace_events.h"
@@ -20,8 +20,6 @@
 
 namespace skyline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kNetworks[] = {"alexnet", "googlenet", "resnet50", "inception-resnet"};
 
@@ -208,7 +206,7 @@ double PgmoMemory::saving_against_exact_pool() const {
 }
 
 PgmoReproduction reproduce_pgmo(const PgmoOptions& options) {
-  const auto started = Clock::now();
+  const double started = now_seconds();
   Workbench bench(options);
   const PgmoRowOf row_of = [&bench](std::string_view network, Mode mode,
                                     std::int64_t batch_size) -> const PgmoRow& {
@@ -231,7 +229,7 @@ PgmoReproduction reproduce_pgmo(const PgmoOptions& options) {
   }
   reproduction.figures = pgmo_figures(row_of, reproduction);
   reproduction.growth_exponent = growth_exponent(reproduction.rows);
-  reproduction.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  reproduction.seconds = now_seconds() - started;
   return reproduction;
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <chrono>
 #include <map>
 #include <memory>
 
 #include "memory/device/devices.h"
+#include "memory/now_seconds.h"
 #include "models/models.h"
 #include "train/decide/live_parts.h"
 #include "train/images/image_run.h"
@@ -22,8 +22,6 @@
 
 namespace skyline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kPool = "best-fit-pool";
 constexpr const char* kGrow = "planned-grow";
@@ -218,7 +216,7 @@ std::optional<double> PgmoTime::speed(std::size_t number) const {
 PgmoTimes measure_pgmo(const PgmoMeasuring& measuring, const std::vector<std::string>& networks,
                        const std::vector<std::int64_t>& batch_sizes,
                        const std::vector<std::int64_t>& seq2seq_batch_sizes) {
-  const auto started = Clock::now();
+  const double started = now_seconds();
   PgmoTimes times{.measuring = measuring};
   Stopwatch stopwatch(measuring);
   for (const std::string& network : networks) {
@@ -236,7 +234,7 @@ PgmoTimes measure_pgmo(const PgmoMeasuring& measuring, const std::vector<std::st
   for (const std::string& network : networks) {
     if (auto largest = stopwatch.largest(network)) times.largest.push_back(std::move(*largest));
   }
-  times.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  times.seconds = now_seconds() - started;
   return times;
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <stdexcept>
 
 #include "memory/errors.h"
+#include "memory/now_seconds.h"
 #include "memory/order/placed_order.h"
 #include "memory/replay/trace_events.h"
 #include "memory/replay/trace_replay.h"
@@ -18,8 +18,6 @@
 
 namespace skyline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kCurvePoints = 240;
 constexpr int kTimedSteps = 9;
@@ -76,7 +74,7 @@ double nanoseconds_of(const Trace& trace, const ReplayChoice& choice) {
   double least = std::numeric_limits<double>::infinity();
   for (int step = 0; step <= kTimedSteps; ++step) {
     allocator.begin_step(key);
-    const auto started = Clock::now();
+    const double started = now_seconds();
     for (const TraceEvent& event : events) {
       Extent& extent = extents[event.block];
       if (event.allocation) {
@@ -85,9 +83,9 @@ double nanoseconds_of(const Trace& trace, const ReplayChoice& choice) {
         allocator.release(extent);
       }
     }
-    const std::chrono::duration<double, std::nano> elapsed = Clock::now() - started;
+    const double nanoseconds = 1e9 * (now_seconds() - started);
     allocator.end_step();
-    if (step > 0) least = std::min(least, elapsed.count());
+    if (step > 0) least = std::min(least, nanoseconds);
   }
   return trace.size() == 0 ? 0 : least / static_cast<double>(trace.size());
 }
@@ -117,7 +115,7 @@ class Workshop {
                                options.program.step.in_place, facts_.resident_bytes)) {}
 
   Together run() {
-    const auto started = Clock::now();
+    const double started = now_seconds();
     together_ = {.options = options_,
                  .requests = facts_.trace.size(),
                  .ops = facts_.step.graph.ops.size(),
@@ -136,7 +134,7 @@ class Workshop {
         row.status = "is the bound";
       }
     }
-    together_.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    together_.seconds = now_seconds() - started;
     return std::move(together_);
   }
 
