@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "memory/formats/csv/csv_reader.h"
 #include "memory/formats/json_reader.h"
 #include "train/cli/usage_error.h"
 
@@ -69,12 +70,7 @@ std::optional<std::int64_t> step_of(const Json& line) {
 
 std::string csv_cell(const Json& value) {
   if (value.is_null()) return {};
-  if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted(1, '"');
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted.append(1, '"');
+  return value.is_string() ? csv_field(value.get<std::string>()) : value.dump();
 }
 
 // Renames a file to the first free "epochs-<n>.csv"; returns the new name.
