@@ -129,15 +129,22 @@ class SmallMaxPool2dKernelCpu : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     for_each_index(y_[0] * y_[2], y_.elements() >= kSerialTranscendental, [&](std::int64_t line) {
-      const float* image = arguments.input<float>(0) + line / y_[2] * x_[1] * x_[2] * x_[3];
+      const std::int64_t channels = x_[1], image = line / y_[2] * x_[2] * x_[3];
       const PoolRun& row = rows_[static_cast<std::size_t>(line % y_[2])];
+      Slots<kSlots> window;
+      PoolRun like;  // the column that `window` was made for
       for (std::int64_t column = 0; column < y_[3]; ++column) {
-        const std::int64_t at = (line * y_[3] + column) * y_[1];
-        const Slots<kSlots> window = slots(row, columns_[static_cast<std::size_t>(column)]);
-        const std::int64_t count = loop_channels(x_[1], (y_[3] - column) * y_[1],
-                                                 (x_[2] * x_[3] - window.pixel.back()) * x_[1]);
-        write_max<kSlots, kArgmax>(window, image, x_[1], count, relu_,
-                                   arguments.output<float>(0) + at,
+        const std::int64_t at = (line * y_[3] + column) * channels;
+        const PoolRun& run = columns_[static_cast<std::size_t>(column)];
+        if (run.count != like.count || run.index != like.index) {
+          window = slots(row, run);
+          like = run;
+        }
+        const std::int64_t beside = run.first - like.first, last = beside + window.pixel.back();
+        const std::int64_t count =
+            loop_channels(channels, (y_[3] - column) * channels, (x_[2] * x_[3] - last) * channels);
+        write_max<kSlots, kArgmax>(window, arguments.input<float>(0) + (image + beside) * channels,
+                                   channels, count, relu_, arguments.output<float>(0) + at,
                                    kArgmax ? arguments.output<std::uint8_t>(1) + at : nullptr);
       }
     });
@@ -244,6 +251,72 @@ class SmallMaxPool2dGradKernelCpu : public Kernel {
   std::vector<PoolRun> rows_, columns_;
 };
 
+// Windows that share no pixel give theirs all they have, pixel by pixel.
+class ApartMaxPool2dGradKernelCpu : public Kernel {
+ public:
+  explicit ApartMaxPool2dGradKernelCpu(const Pool2dProblem& problem)
+      : x_(problem.x),
+        y_(problem.y),
+        width_(problem.params.kernel.width),
+        covers_(covers(row_axis(problem)) && covers(column_axis(problem))),
+        rows_(pixels_of_windows(row_axis(problem))),
+        columns_(pixels_of_windows(column_axis(problem))) {}
+
+  void run(const KernelArguments& arguments) override {
+    for_each_index(y_[0] * y_[2], x_.elements() >= kSerialTranscendental, [&](std::int64_t line) {
+      const std::int64_t image = line / y_[2], at = line % y_[2], row_floats = x_[3] * x_[1];
+      float* const grad_input = arguments.output<float>(0) + image * x_[2] * row_floats;
+      const PoolRun& row = rows_[static_cast<std::size_t>(at)];
+      if (!covers_) {
+        const std::int64_t begin = at == 0 ? 0 : row.first;
+        const std::int64_t end =
+            at + 1 == y_[2] ? x_[2] : rows_[static_cast<std::size_t>(at + 1)].first;
+        std::fill(grad_input + begin * row_floats, grad_input + end * row_floats, 0.0f);
+      }
+      const std::int64_t first = line * y_[3] * y_[1];
+      for (int i = 0; i < row.count; ++i) {
+        write_row((row.index + i) * width_, arguments.input<std::uint8_t>(0) + first,
+                  arguments.input<float>(1) + first, grad_input + (row.first + i) * row_floats);
+      }
+    });
+  }
+
+ private:
+  // Writes a row of pixels, whose first one is pixel `index` of its window.
+  void write_row(int index, const std::uint8_t* argmax, const float* grad_output,
+                 float* grad_input) const {
+    const std::int64_t channels = x_[1];
+    for (std::int64_t column = 0; column < y_[3]; ++column) {
+      const PoolRun& run = columns_[static_cast<std::size_t>(column)];
+      for (int j = 0; j < run.count; ++j) {
+        const std::int64_t pixel = run.first + j;
+        const std::int64_t count = loop_channels(channels, covers_ ? (x_[3] - pixel) * channels : 0,
+                                                 (y_[3] - column) * channels);
+        write_pixel(index + run.index + j, argmax + column * channels,
+                    grad_output + column * channels, count, grad_input + pixel * channels);
+      }
+    }
+  }
+
+  static bool covers(const PoolAxis& axis) {
+    return axis.padding == 0 && axis.windows * axis.kernel == axis.image;
+  }
+
+  static void write_pixel(int index, const std::uint8_t* argmax, const float* grad_output,
+                          std::int64_t count, float* grad_input) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < count; ++c) {
+      const int mask = -static_cast<int>(argmax[c] == index);
+      grad_input[c] = std::bit_cast<float>(std::bit_cast<int>(grad_output[c]) & mask);
+    }
+  }
+
+  Shape x_, y_;
+  int width_;    // of a window
+  bool covers_;  // the windows have all pixels
+  std::vector<PoolRun> rows_, columns_;
+};
+
 template <int kSlots>
 std::unique_ptr<Kernel> make_small_max(const Pool2dProblem& problem) {
   if (problem.indices) return std::make_unique<SmallMaxPool2dKernelCpu<kSlots, true>>(problem);
@@ -261,7 +334,7 @@ std::unique_ptr<Kernel> make_small_max_grad(const Pool2dProblem& problem) {
   const auto& [kernel, stride, padding, ceil_mode, relu] = problem.params;
   const int windows = ((kernel.height + stride.height - 1) / stride.height) *
                       ((kernel.width + stride.width - 1) / stride.width);
-  if (windows == 1) return std::make_unique<SmallMaxPool2dGradKernelCpu<1>>(problem);
+  if (windows == 1) return std::make_unique<ApartMaxPool2dGradKernelCpu>(problem);
   if (windows <= 4) return std::make_unique<SmallMaxPool2dGradKernelCpu<4>>(problem);
   return std::make_unique<SmallMaxPool2dGradKernelCpu<9>>(problem);
 }

@@ -1,6 +1,6 @@
-// GFLOP/s of resnet20's convolutions and mlp's products at batch 128, forward and backward, with
-// workspaces and reorders as in training, and of attention in GPT. `of_sgemm` is the ratio to a
-// 2048 x 2048 x 2048 matrix product measured at the start of the same run.
+// GFLOP/s of convolutions of resnet20 and lenet and of mlp's products at batch 128, forward and
+// backward, with workspaces and reorders as in training, and of attention in GPT. `of_sgemm` is the
+// ratio to a 2048 x 2048 x 2048 matrix product measured at the start of the same run.
 //
 // Then GB/s of kernels that are bound by memory, in the networks' sizes at batch 16. `of_copy` is
 // the ratio to a plain copy by all threads that reads and writes as many bytes in total, measured
@@ -196,6 +196,9 @@ void add_pool(const std::string& name, bool max, const Shape& x, Pool2dParams pa
 void add_pools() {
   const Pool2dParams halve{.kernel = 3, .stride = 2, .ceil_mode = true};
   const Pool2dParams keep{.kernel = 3, .stride = 1, .padding = 1};
+  add_pool("lenet.pool1", true, {128, 6, 28, 28}, {.kernel = 2});
+  add_pool("lenet.pool2", true, {128, 16, 10, 10}, {.kernel = 2});
+  add_pool("vgg16.pool1", true, {16, 64, 224, 224}, {.kernel = 2});
   add_pool("googlenet.pool1", true, {16, 64, 112, 112}, halve);
   add_pool("googlenet.inception_3b", true, {16, 256, 28, 28}, keep);
   add_pool("googlenet.inception_4b", true, {16, 512, 14, 14}, keep);
@@ -310,6 +313,8 @@ void add_all(double sgemm) {
   convolution("resnet20.conv3_x", 32, 16, 32, {.padding = 1});
   convolution("resnet20.conv4_1", 32, 16, 64, {.stride = 2, .padding = 1});
   convolution("resnet20.conv4_x", 64, 8, 64, {.padding = 1});
+  convolution("lenet.conv1", 1, 28, 6, {.padding = 2}, 5);
+  convolution("lenet.conv2", 6, 14, 16, {}, 5);
   add("mlp.fc1", linear_op(), {{{kBatch, 784}}, {{1000, 784}}, {{1000}}}, sgemm);
   add("mlp.fc2", linear_op(), {{{kBatch, 1000}}, {{1000, 1000}}, {{1000}}}, sgemm);
 }

@@ -88,6 +88,7 @@ const PoolCase kPoolCases[] = {
     {"one_pixel", {1, 1, 1, 1}, {.kernel = 1, .stride = 1}},
     {"one_pixel_padded", {2, 1, 1, 1}, {.kernel = 3, .stride = 1, .padding = 1}},
     {"uneven", {2, 3, 9, 6}, {.kernel = {2, 3}, .stride = {3, 1}, .padding = {1, 0}}},
+    {"apart_and_padded", {1, 3, 6, 6}, {.kernel = 3, .stride = 3, .padding = 1}},
     {"stride_beyond_kernel", {1, 4, 9, 9}, {.kernel = 2, .stride = 4}},
     {"even_ceil", {1, 3, 14, 14}, {.kernel = 3, .stride = 2, .ceil_mode = true}},
     {"window_of_9_in_a_row", {1, 2, 3, 20}, {.kernel = {1, 9}, .stride = {1, 1}}},
