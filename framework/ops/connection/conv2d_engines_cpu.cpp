@@ -195,15 +195,17 @@ bool product_is_faster(ConvolutionKind kind, const Conv2dProblem& problem) {
 }
 
 // Small images leave much of the tiles empty, few channels do not pay for the transformations of
-// tiles, and few tiles not for those of weights.
+// tiles, and few tiles not for those of weights. With AVX2, panels are full with 16 channels: a
+// step of resnet20 takes 0.87 of its time (32 images, two threads of an EPYC).
 bool winograd_is_faster(const Conv2dProblem& problem, const WinogradCode& code) {
   const auto tiles_along = [&](int axis) {
     return (problem.y[axis] + code.outputs - 1) / code.outputs;
   };
   const std::int64_t pixels = problem.y[0] * problem.y[2] * problem.y[3];
   const std::int64_t tiles = problem.y[0] * tiles_along(2) * tiles_along(3);
+  const std::int64_t fewest_channels = code.taps == 3 && code.columns == 16 ? 16 : 24;
   return pixels >= (code.taps == 3 ? 7 : 3) * (tiles + 24) &&
-         std::min(problem.x[1], problem.y[1]) >= 24;
+         std::min(problem.x[1], problem.y[1]) >= fewest_channels;
 }
 
 bool by_shape(ConvolutionKind kind, const Conv2dProblem& problem, ConvolutionEngine engine) {

@@ -42,13 +42,16 @@ TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
   for (const ComparedRun& run : comparison.runs) {
     EXPECT_EQ(run.losses.size(), 12u);
     EXPECT_EQ(run.parameters_sha256.size(), 64u);
-    EXPECT_EQ(run.memory.device_allocations_after_switch, 0u) << run.memory.allocator;
     EXPECT_EQ(run.memory.calls_per_step, 2.0 * static_cast<double>(comparison.trace.size()));
     EXPECT_TRUE(run.step_seconds_median && run.allocate_ns_median);
   }
   const auto reserved = [&](std::size_t i) {
     return comparison.runs[i].memory.steady_peak_bytes();
   };
+  // A pool may ask again: blocks that it cached in one step serve the next one's in another way.
+  for (const std::size_t i : {0u, 2u}) {
+    EXPECT_EQ(comparison.runs[i].memory.device_allocations_after_switch, 0u);
+  }
   EXPECT_LT(reserved(2), reserved(1) + 4096) << "but for the arena's last page";
   EXPECT_LT(reserved(2), reserved(0));
   EXPECT_GE(reserved(2) - comparison.runs[2].memory.resident_bytes, comparison.plan.lower_bound);

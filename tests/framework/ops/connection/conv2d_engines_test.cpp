@@ -13,6 +13,7 @@
 #include "framework/lanes/wide_op.h"
 #include "framework/ops/connection/winograd_cpu.h"
 #include "framework/ops/support/dnnl_kernel.h"
+#include "framework/ops/support/panel_products.h"
 #include "tests/framework/error_of.h"
 #include "tests/framework/ops/connection/conv_operands.h"
 #include "tests/framework/ops/support/kernel_run.h"
@@ -203,6 +204,19 @@ TEST(Engines, HaveTheShapesThatTheyName) {
       EXPECT_TRUE(c.also == kWinograd || !has(kWinograd)) << c.name;
     }
   }
+}
+
+// With AVX2, panels are full with 16 channels.
+TEST(Engines, TheRuleTakesWinogradForFewChannelsWithAvx2) {
+  const auto rule_of = [](std::int64_t channels, std::int64_t window) {
+    const Shape weight{32, channels, window, window};
+    return engine_by_shape(
+        kForward, engine_problem({"", {32, channels, 32, 32}, weight, {.padding = 1}, false}));
+  };
+  EXPECT_EQ(rule_of(24, 3), runs_avx2() ? kWinograd : kDirect);
+  EXPECT_EQ(rule_of(16, 3), runs_avx2() && !runs_avx512() ? kWinograd : kDirect);
+  EXPECT_EQ(rule_of(15, 3), kDirect);
+  EXPECT_EQ(rule_of(16, 5), kDirect);
 }
 
 std::string refusal_of(EngineChoices& choices, const EngineCase& c) {
