@@ -48,9 +48,12 @@ TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
   const auto reserved = [&](std::size_t i) {
     return comparison.runs[i].memory.steady_peak_bytes();
   };
-  // A pool may ask again: blocks that it cached in one step serve the next one's in another way.
-  for (const std::size_t i : {0u, 2u}) {
-    EXPECT_EQ(comparison.runs[i].memory.device_allocations_after_switch, 0u);
+  // The pool may ask once more for resnet20, whose workspaces differ widely: blocks that it cached
+  // in one step serve the next one's in another way.
+  const std::uint64_t asked_again[] = {0, GetParam() == "resnet20" ? 1u : 0u, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const MemorySummary& memory = comparison.runs[i].memory;
+    EXPECT_LE(memory.device_allocations_after_switch, asked_again[i]) << memory.allocator;
   }
   EXPECT_LT(reserved(2), reserved(1) + 4096) << "but for the arena's last page";
   EXPECT_LT(reserved(2), reserved(0));
