@@ -41,7 +41,7 @@ struct TextOptions {
   std::int64_t val_pairs = 1000;     // most pairs to translate for BLEU
   std::int64_t translate_words = 0;  // of compare --translate
 
-  // Of models that go on with a text:
+  // Options of models that go on with a text:
   std::string tokens;                  // file of words as numbers; empty: --data
   std::int64_t characters = 200'000;   // of the generator
   std::optional<std::int64_t> length;  // words of a window; unset: the model's most
