@@ -23,9 +23,9 @@ struct Item {
   std::uint32_t place;
 };
 
-constexpr unsigned kDigitBits = 11;
-constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-constexpr std::size_t kFewItems = 256;  // below it, comparing is faster than counting
+constexpr unsigned kSweepDigitBits = 11;
+constexpr std::size_t kSweepDigits = std::size_t{1} << kSweepDigitBits;
+constexpr std::size_t kFewSweepItems = 256;  // below it, comparing is faster than counting
 
 std::uint64_t bits_of(std::uint64_t address) { return address; }
 // Maps ticks to numbers in the same order.
@@ -35,8 +35,8 @@ std::uint64_t bits_of(Tick tick) {
 
 // Sorts by one digit of the key; stable.
 void scatter(const std::vector<Item>& from, unsigned shift, std::vector<Item>& to) {
-  const auto digit = [shift](const Item& item) { return (item.key >> shift) % kDigits; };
-  std::array<std::size_t, kDigits + 1> next{};
+  const auto digit = [shift](const Item& item) { return (item.key >> shift) % kSweepDigits; };
+  std::array<std::size_t, kSweepDigits + 1> next{};
   for (const Item& item : from) ++next[digit(item) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
   for (const Item& item : from) to[next[digit(item)]++] = item;
@@ -45,12 +45,12 @@ void scatter(const std::vector<Item>& from, unsigned shift, std::vector<Item>& t
 void sort_items(std::vector<Item>& items) {
   const auto by_key = [](const Item& a, const Item& b) { return a.key < b.key; };
   if (std::ranges::is_sorted(items, by_key)) return;  // recorded steps are, by first tick
-  if (items.size() < kFewItems) return std::stable_sort(items.begin(), items.end(), by_key);
+  if (items.size() < kFewSweepItems) return std::stable_sort(items.begin(), items.end(), by_key);
   std::uint64_t differing = 0;
   for (const Item& item : items) differing |= item.key ^ items.front().key;
   std::vector<Item> other(items.size());
-  for (unsigned shift = 0; shift < 64; shift += kDigitBits) {
-    if ((differing >> shift) % kDigits == 0) continue;
+  for (unsigned shift = 0; shift < 64; shift += kSweepDigitBits) {
+    if ((differing >> shift) % kSweepDigits == 0) continue;
     scatter(items, shift, other);
     std::swap(items, other);
   }

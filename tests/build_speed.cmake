@@ -3,8 +3,9 @@
 
 option(SKYLINE_PRECOMPILE "Precompile library headers; OFF finds missing #includes" ON)
 
-option(SKYLINE_UNITY "Compile eight sources at once, in half the time; OFF rebuilds less after a change" ON)
+option(SKYLINE_UNITY "Compile 24 sources at once, in half the time; OFF rebuilds less after a change" ON)
 set(CMAKE_UNITY_BUILD ${SKYLINE_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 24)
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSide = 32, kPixels = kSide * kSide, kColours = 3;
+constexpr std::size_t kSide = 32, kPixels = kSide * kSide, kCifarColours = 3;
 
 bool has_file(const fs::path& folder, const std::string& name) {
   std::error_code error;
@@ -66,7 +66,7 @@ Cifar cifar_100(const fs::path& folder) {
 // Adds the records of a file.
 void read_file(const fs::path& file, const Cifar& cifar, ImageArrays& split) {
   ByteReader reader = ByteReader::open(file);
-  std::vector<std::uint8_t> record(cifar.label_bytes + kColours * kPixels);
+  std::vector<std::uint8_t> record(cifar.label_bytes + kCifarColours * kPixels);
   std::size_t records = 0, count = 0;
   for (; (count = reader.read(record)) == record.size(); ++records) {
     const std::uint8_t label = record[cifar.label_bytes - 1];
@@ -76,9 +76,9 @@ void read_file(const fs::path& file, const Cifar& cifar, ImageArrays& split) {
     split.labels.bytes.push_back(label);
     const std::uint8_t* levels = record.data() + cifar.label_bytes;
     const std::size_t begin = split.images.bytes.size();
-    split.images.bytes.resize(begin + kColours * kPixels);
-    for (std::size_t i = 0; i < kColours * kPixels; ++i) {
-      split.images.bytes[begin + i] = levels[i % kColours * kPixels + i / kColours];
+    split.images.bytes.resize(begin + kCifarColours * kPixels);
+    for (std::size_t i = 0; i < kCifarColours * kPixels; ++i) {
+      split.images.bytes[begin + i] = levels[i % kCifarColours * kPixels + i / kCifarColours];
     }
   }
   if (count == 0 && records > 0) return;
@@ -110,7 +110,7 @@ ImageArrays read_cifar_split(const Cifar& cifar, Split split) {
   arrays.images.bytes.shrink_to_fit();  // it holds up to twice as much while it grows
   const auto images = static_cast<std::uint32_t>(arrays.labels.bytes.size());
   arrays.labels.dimensions = {images};
-  arrays.images.dimensions = {images, kSide, kSide, kColours};
+  arrays.images.dimensions = {images, kSide, kSide, kCifarColours};
   return arrays;
 }
 

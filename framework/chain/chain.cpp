@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-using Kind = RoundProgram::Value::Kind;
+using ValueKind = RoundProgram::Value::Kind;
 
 // A link without its operands' bytes, which an op must not hold.
 struct Layer {
@@ -42,13 +42,13 @@ struct Layers {
 
 RoundProgram forward_program(const Layers& layers, std::int64_t images) {
   RoundProgram program;
-  std::size_t h = program.add({Kind::kInput, 0, with_images(layers.x, images)}), input = 1;
+  std::size_t h = program.add({ValueKind::kInput, 0, with_images(layers.x, images)}), input = 1;
   for (const Layer& layer : layers.all) {
     std::vector<std::size_t> inputs = {h};
     for (const TensorSpec& operand : layer.operands) {
-      inputs.push_back(program.add({Kind::kInput, input++, operand, false}));
+      inputs.push_back(program.add({ValueKind::kInput, input++, operand, false}));
     }
-    const Kind kind = &layer == &layers.all.back() ? Kind::kOutput : Kind::kInside;
+    const ValueKind kind = &layer == &layers.all.back() ? ValueKind::kOutput : ValueKind::kInside;
     h = program.call(layer.op, layer.layer, std::move(inputs), kind).front();
   }
   return program;
@@ -97,7 +97,7 @@ class GradientMaker {
                      bool of_images = true) {
     const auto [known, is_new] = known_.try_emplace({kind, number});
     if (is_new) {
-      known->second = program.add({Kind::kInput, sources.size(), spec, of_images});
+      known->second = program.add({ValueKind::kInput, sources.size(), spec, of_images});
       sources.push_back({kind, static_cast<int>(number)});
     }
     return known->second;
@@ -119,7 +119,7 @@ class GradientMaker {
       std::vector<std::size_t> inputs;
       for (std::size_t i = 0; i < link.inputs.size(); ++i) inputs.push_back(input_of(k, i));
       const Layer& layer = layers_.all[k];
-      link.made = program.call(layer.op, layer.layer, std::move(inputs), Kind::kInside);
+      link.made = program.call(layer.op, layer.layer, std::move(inputs), ValueKind::kInside);
     }
     return link.made[number];
   }
@@ -178,13 +178,14 @@ class GradientMaker {
   std::size_t new_gradient(std::size_t k, bool first, int input, const TensorSpec& spec) {
     Link& link = links_[k];
     if (input == 0 && !(first && k == 0)) {
-      const std::size_t made = program.add({Kind::kInside, 0, spec});
+      const std::size_t made = program.add({ValueKind::kInside, 0, spec});
       (first ? links_[k - 1] : link).gradient = made;
       return made;
     }
     const std::size_t number = gradient_of.size();
     gradient_of.push_back(input == 0 ? 0 : static_cast<int>(link.first_operand) + input - 1);
-    return program.add({input == 0 ? Kind::kOutput : Kind::kSum, number, spec, input == 0});
+    return program.add(
+        {input == 0 ? ValueKind::kOutput : ValueKind::kSum, number, spec, input == 0});
   }
 
   const Layers& layers_;

@@ -13,7 +13,7 @@ namespace skyline {
 namespace {
 
 constexpr std::size_t kMostFloats = std::size_t{1} << 26;  // of a message
-constexpr std::size_t kBlock = 1024;                       // floats that are added at a time
+constexpr std::size_t kPieceFloats = 1024;                 // floats that are added at a time
 constexpr std::size_t kShareUnit = 64;                     // floats
 
 std::size_t largest_share(std::size_t size, std::size_t ranks) {
@@ -151,11 +151,11 @@ void RankExchange::scatter(RankTransport& transport) {
 void RankExchange::add(std::size_t rank, std::size_t ranks) {
   const Pieces own = share_of(values_, {.rank = rank, .ranks = ranks});
   const std::size_t size = size_of(own);
-  std::array<float, kBlock> sum;
+  std::array<float, kPieceFloats> sum;
   std::size_t done = 0;  // elements of the share
   for (const std::span<float> piece : own) {
-    for (std::size_t at = 0; at < piece.size(); at += kBlock) {
-      const std::size_t count = std::min(kBlock, piece.size() - at);
+    for (std::size_t at = 0; at < piece.size(); at += kPieceFloats) {
+      const std::size_t count = std::min(kPieceFloats, piece.size() - at);
       for (std::size_t other = 0; other < ranks; ++other) {
         const std::size_t place = other < rank ? other : other - 1;
         const float* addend =

@@ -19,7 +19,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kNames[] = {"auto", "events", "rmm", "snapshot", "minimalloc"};
+constexpr std::string_view kFormatNames[] = {"auto", "events", "rmm", "snapshot", "minimalloc"};
 constexpr std::size_t kLongestHeaderBytes = 4096;
 constexpr const char* kKnownFormats =
     "expected an event trace (header event,id,bytes), RMM's log (Thread,Time,Action,Pointer,Size,"
@@ -87,7 +87,7 @@ EventFormat format_of(const std::string& head, std::string_view source) {
 
 }  // namespace
 
-std::span<const std::string_view> event_format_names() { return kNames; }
+std::span<const std::string_view> event_format_names() { return kFormatNames; }
 
 OpenedEvents open_events(std::istream& in, std::string_view source, const OpenOptions& options) {
   std::string head;

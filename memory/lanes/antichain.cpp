@@ -24,7 +24,7 @@ std::vector<std::vector<std::size_t>> nearest_before(const Conflicts& conflicts)
   return nearest;
 }
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNoPath = std::numeric_limits<std::uint32_t>::max();
 
 // Returns the ops of a longest path through ops without a colour, last first; of equal paths the
 // one through ops that come earlier in the program.
@@ -33,10 +33,10 @@ std::vector<OpId> longest_path(const StepEdges& edges, const std::vector<std::ui
   std::vector<std::optional<OpId>> via(edges.size());
   std::optional<OpId> last;
   for (OpId op = 0; op < edges.size(); ++op) {
-    if (colours[op] != kNone) continue;
+    if (colours[op] != kNoPath) continue;
     length[op] = 1;
     for (const OpId before : edges[op]) {
-      if (colours[before] != kNone || length[before] < length[op]) continue;
+      if (colours[before] != kNoPath || length[before] < length[op]) continue;
       length[op] = length[before] + 1;
       via[op] = before;
     }
@@ -78,13 +78,13 @@ Antichain heaviest_antichain(const Conflicts& conflicts, std::span<const std::ui
 }
 
 PathColours path_colours(const StepEdges& edges, std::size_t most) {
-  PathColours colours{.of_op = std::vector<std::uint32_t>(edges.size(), kNone), .paths = 0};
+  PathColours colours{.of_op = std::vector<std::uint32_t>(edges.size(), kNoPath), .paths = 0};
   for (; colours.paths < most; ++colours.paths) {
     const std::vector<OpId> path = longest_path(edges, colours.of_op);
     if (path.empty()) return colours;
     for (const OpId op : path) colours.of_op[op] = colours.paths;
   }
-  std::ranges::replace(colours.of_op, kNone, colours.paths);
+  std::ranges::replace(colours.of_op, kNoPath, colours.paths);
   return colours;
 }
 

@@ -16,7 +16,7 @@
 namespace skyline {
 namespace {
 
-struct Use {
+struct CellUse {
   OpId op = 0;
   bool writes = false;
 };
@@ -28,13 +28,13 @@ struct Cell {
   OpId requester = 0;
   bool kept = false;
   std::uint64_t begin = 0, end = 0;  // of a block's bytes
-  std::vector<Use> uses;             // in the program's sequence
+  std::vector<CellUse> uses;         // in the program's sequence
 };
 
 // Lists who uses which bytes, by executing the step as StepOp describes.
-class Execution {
+class LaneExecution {
  public:
-  Execution(const StepGraph& graph, const Plan& plan)
+  LaneExecution(const StepGraph& graph, const Plan& plan)
       : graph_(graph, {}), plan_(plan), cell_(graph.values.size()), reads_(graph.values.size()) {
     for (const StepOp& op : graph.ops) {
       for (const ValueId input : op.inputs) ++reads_[graph_.owner(input)];
@@ -170,7 +170,7 @@ class LaneCheck {
     const auto demand = [&](OpId first, OpId second) {
       if (first != second) demands_[second].push_back({first, cell, cell});
     };
-    for (const Use& use : step_.cells()[cell].uses) {
+    for (const CellUse& use : step_.cells()[cell].uses) {
       if (writer) demand(*writer, use.op);
       if (!use.writes) {
         readers.push_back(use.op);
@@ -186,7 +186,7 @@ class LaneCheck {
     const Cell &used = step_.cells()[early], &taken = step_.cells()[late];
     if (!used.block || !taken.block) return;
     if (std::max(used.begin, taken.begin) >= std::min(used.end, taken.end)) return;
-    for (const Use& use : used.uses) demands_[taken.requester].push_back({use.op, early, late});
+    for (const CellUse& use : used.uses) demands_[taken.requester].push_back({use.op, early, late});
     if (!used.kept || !kept_fault_.reason.empty()) return;
     kept_fault_ = {.reason = fmt::format("{}, which is kept, and {} {}", used.name, taken.name,
                                          shared_bytes(used, taken)),
@@ -230,7 +230,7 @@ class LaneCheck {
     return verdict;
   }
 
-  Execution step_;
+  LaneExecution step_;
   std::vector<std::vector<OpId>> waits_;      // by op: its lane's op before, and events
   std::vector<std::vector<Demand>> demands_;  // by op
   LaneVerdict kept_fault_;

@@ -32,9 +32,9 @@ std::string fault_of_permutation(const CheckedGraph& graph, std::span<const OpId
 }
 
 // Executes ops as StepOp describes.
-class Execution {
+class OrderExecution {
  public:
-  explicit Execution(const CheckedGraph& graph)
+  explicit OrderExecution(const CheckedGraph& graph)
       : graph_(graph), reads_(graph.values.size()), in_memory_(graph.values.size()) {
     for (ValueId value = 0; value < reads_.size(); ++value) {
       for (const CheckedGraph::Reads& reads : graph.values[value].readers) {
@@ -87,7 +87,7 @@ class Execution {
 OrderVerdict verdict_of_sequence(const CheckedGraph& graph, std::span<const OpId> order) {
   OrderVerdict verdict{.reason = fault_of_permutation(graph, order)};
   if (!verdict.reason.empty()) return verdict;
-  Execution execution(graph);
+  OrderExecution execution(graph);
   for (const OpId op : order) execution.execute(op);
   verdict.peak = execution.peak();
   verdict.valid = true;

@@ -9,7 +9,7 @@
 namespace skyline {
 namespace {
 
-using Act = RecordedRun::Act;
+using RunAct = RecordedRun::Act;
 
 // Doubles the capacity when it is short, so that growing takes O(1) on average.
 template <typename T>
@@ -26,18 +26,18 @@ class RunPlayer {
   void play(const std::vector<RecordedRun::Event>& events) {
     for (const RecordedRun::Event& event : events) {
       switch (event.act) {
-        case Act::kAllocate: {
+        case RunAct::kAllocate: {
           const RecordedRun::Request& request = run_.requests[event.request];
           blocks_[event.request] = allocator_.allocate(request.bytes, request.tag.view());
           break;
         }
-        case Act::kFree:
+        case RunAct::kFree:
           blocks_[event.request].reset();
           break;
-        case Act::kInterrupt:
+        case RunAct::kInterrupt:
           allocator_.interrupt();
           break;
-        case Act::kResume:
+        case RunAct::kResume:
           allocator_.resume();
           break;
       }
@@ -80,10 +80,10 @@ ReplayedAllocator::ReplayedAllocator(const ReplayChoice& choice)
 }
 
 std::int64_t RecordedRun::added_bytes(const Event& event, std::uint64_t alignment) const {
-  if (event.act != Act::kAllocate && event.act != Act::kFree) return 0;
+  if (event.act != RunAct::kAllocate && event.act != RunAct::kFree) return 0;
   const auto bytes =
       static_cast<std::int64_t>(align_checked(requests[event.request].bytes, alignment));
-  return event.act == Act::kAllocate ? bytes : -bytes;
+  return event.act == RunAct::kAllocate ? bytes : -bytes;
 }
 
 std::uint64_t RecordedRun::resident_bytes(std::uint64_t alignment) const {
@@ -109,8 +109,8 @@ RecordedRun run_of(const Trace& trace) {
         {trace.blocks[i].bytes, trace.tags.empty() ? BlockTag() : trace.tags[i]});
   }
   for (const TraceEvent& event : trace_events(trace)) {
-    run.step.push_back(
-        {event.allocation ? Act::kAllocate : Act::kFree, static_cast<std::uint32_t>(event.block)});
+    run.step.push_back({event.allocation ? RunAct::kAllocate : RunAct::kFree,
+                        static_cast<std::uint32_t>(event.block)});
   }
   return run;
 }
@@ -121,7 +121,7 @@ Extent RunRecorder::acquire(std::size_t bytes, const Tag& tag) {
   run_.requests.push_back({bytes, BlockTag(tag)});
   reserve_ahead(run_.before, 3 * request + 3);
   reserve_ahead(run_.step, 3 * request + 3);
-  note({Act::kAllocate, static_cast<std::uint32_t>(request)});
+  note({RunAct::kAllocate, static_cast<std::uint32_t>(request)});
   account_.served(bytes, align_request(bytes));
   // Any address that is aligned and not null.
   return {reinterpret_cast<std::byte*>(kHugePageBytes), bytes, steps_ << 32 | request};
@@ -131,7 +131,7 @@ void RunRecorder::release(const Extent& extent) noexcept {
   account_.released(extent.bytes, align_request(extent.bytes));
   const auto request = static_cast<std::uint32_t>(extent.cookie);
   const bool of_this_step = extent.cookie >> 32 == steps_;
-  if (of_this_step || request < requests_before_) note({Act::kFree, request});
+  if (of_this_step || request < requests_before_) note({RunAct::kFree, request});
 }
 
 void RunRecorder::begin_step(ShapeKey key) {

@@ -312,7 +312,7 @@ std::string row(const std::string& pattern, const std::vector<std::string>& word
 }
 
 // The words that a command takes where no option wants a value.
-struct Words {
+struct CommandWords {
   std::vector<std::string> flags, names;  // names: of positional arguments
   bool files = false;                     // a positional argument is a file
 
@@ -332,7 +332,7 @@ std::string rows_of(const Command& command) {
   OptionList list;
   command.declare(list);
   std::string rows;
-  Words words;
+  CommandWords words;
   for (const Option& option : list.options()) {
     words.add(option);
     if (option.value.type.empty()) continue;  // a flag

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kAllPhases = "all";
 // Words per sentence of seq2seq. With --unroll, the graph grows with this number.
-constexpr std::int64_t kWords = 10;
+constexpr std::int64_t kSentenceWords = 10;
 
 struct GraphArguments {
   ModelOptions model;
@@ -36,7 +36,7 @@ struct GraphArguments {
 RecordedStep recorded_step(const GraphArguments& arguments) {
   DryRunOptions program = dry_run_options(arguments.model, arguments.step, arguments.infer);
   program.batch_size = arguments.batch_size;
-  program.sentence_words = kWords;
+  program.sentence_words = kSentenceWords;
   program.input_gradient = arguments.input_gradient;
   return or_refused([&] { return dry_run(program).step; });
 }

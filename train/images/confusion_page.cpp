@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kPairs = 12, kPicturesOfPair = 5;  // at most 60 pictures of 12 KiB
-constexpr int kPictureSide = 64;                         // pixels, at most
+constexpr std::size_t kListedPairs = 12, kPicturesOfPair = 5;  // at most 60 pictures of 12 KiB
+constexpr int kPictureSide = 64;                               // pixels, at most
 
 struct Picture {
   int width = 0, height = 0;
@@ -108,7 +108,7 @@ Json pairs_of(const Confusion& confusion, const ImageData& data) {
     if (count.first.first != count.first.second) wrong.push_back(count);
   }
   std::ranges::stable_sort(wrong, std::greater(), &Count::second);
-  wrong.resize(std::min(wrong.size(), kPairs));
+  wrong.resize(std::min(wrong.size(), kListedPairs));
   Json pairs = Json::array();
   for (const auto& [pair, images] : wrong) {
     std::vector<Mistake> mistakes;

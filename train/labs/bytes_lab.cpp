@@ -12,11 +12,11 @@
 namespace skyline {
 namespace {
 
-struct Line {
+struct NamedBytes {
   std::string_view name;
   std::int64_t GptBytes::*bytes;
 };
-constexpr Line kLines[] = {
+constexpr NamedBytes kLines[] = {
     {"parameters", &GptBytes::parameters}, {"moments", &GptBytes::moments},
     {"embedding", &GptBytes::embedding},   {"additions", &GptBytes::additions},
     {"layer_norm", &GptBytes::layer_norm}, {"linear", &GptBytes::linear},

@@ -18,7 +18,7 @@ namespace {
 
 // Memory of the step. `content` is the storage that was written there last; `owner` the one whose
 // last read frees it.
-struct Buffer {
+struct LabBuffer {
   ValueId content = 0, owner = 0;
   std::uint64_t bytes = 0;
 };
@@ -117,7 +117,7 @@ class InPlaceRun {
   }
 
   void take(Storage& input, ValueId output) {
-    Buffer& buffer = buffers_[*input.buffer];
+    LabBuffer& buffer = buffers_[*input.buffer];
     if (buffer.bytes != graph_.values[output].bytes) {
       throw std::runtime_error(fmt::format("value {} of {} bytes was written over {} bytes", output,
                                            graph_.values[output].bytes, buffer.bytes));
@@ -129,7 +129,7 @@ class InPlaceRun {
   void free_if_unused(ValueId storage) {
     Storage& owner = storages_[storage];
     if (owner.reads_left > 0 || owner.stays || !owner.buffer) return;
-    Buffer& buffer = buffers_[*owner.buffer];
+    LabBuffer& buffer = buffers_[*owner.buffer];
     if (buffer.owner == storage) live_ -= std::exchange(buffer.bytes, 0);
     owner.buffer.reset();
   }
@@ -138,7 +138,7 @@ class InPlaceRun {
   const OverwriteRule& rule_;
   std::vector<std::int64_t> reads_left_;  // by value
   std::vector<Storage> storages_;         // by value; views use that of their storage
-  std::vector<Buffer> buffers_;
+  std::vector<LabBuffer> buffers_;
   std::uint64_t live_ = 0, peak_ = 0;  // bytes
 };
 

@@ -11,7 +11,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMostImages = 10'000'000;  // their order takes 80 MB
+constexpr std::int64_t kMostDataImages = 10'000'000;  // their order takes 80 MB
 constexpr std::int64_t kMostModelClasses = 1'000'000;
 constexpr std::int64_t kMostPixels = 65'536;  // height and width
 constexpr double kLeastShare = 0.001;
@@ -89,9 +89,9 @@ void add_decoding_options(OptionList& list, DataOptions& options) {
 
 void add_data_options(OptionList& list, DataOptions& options) {
   add_image_sources(list, options);
-  list.add("--images", integer(options.images, 10, kMostImages), "Training images to generate",
+  list.add("--images", integer(options.images, 10, kMostDataImages), "Training images to generate",
            kImagesOnly);
-  list.add("--test-images", integer(options.test_images, 1, kMostImages), "",
+  list.add("--test-images", integer(options.test_images, 1, kMostDataImages), "",
            kImagesOnly | kStoredOnly);
   add_class_options(list, options);
   list.add("--insize", integer(options.insize, 1, kMostPixels),

@@ -21,27 +21,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr Task kImages{.trait = kImagesOnly,
-                       .does = "read images",
-                       .use = "classifies images: use skyline evaluate",
-                       .items = "images",
-                       .generator = "shapes",
-                       .policy = ShapePolicy::kPerShape,
-                       .optimizer = "sgd"};
-constexpr Task kTranslation{.trait = kTranslationOnly,
-                            .does = "translate",
-                            .use = "translates: use skyline translate",
-                            .items = "sentences",
-                            .generator = "numbers",
-                            .policy = ShapePolicy::kUpperBound,
-                            .optimizer = "adam"};
-constexpr Task kGpt{.trait = kGptOnly,
-                    .does = "go on with a text",
-                    .use = "goes on with a text: use skyline generate",
-                    .items = "windows",
-                    .generator = "sums",
-                    .policy = ShapePolicy::kPerShape,
-                    .optimizer = "adamw"};
+constexpr Task kImageTask{.trait = kImagesOnly,
+                          .does = "read images",
+                          .use = "classifies images: use skyline evaluate",
+                          .items = "images",
+                          .generator = "shapes",
+                          .policy = ShapePolicy::kPerShape,
+                          .optimizer = "sgd"};
+constexpr Task kTranslationTask{.trait = kTranslationOnly,
+                                .does = "translate",
+                                .use = "translates: use skyline translate",
+                                .items = "sentences",
+                                .generator = "numbers",
+                                .policy = ShapePolicy::kUpperBound,
+                                .optimizer = "adam"};
+constexpr Task kGptTask{.trait = kGptOnly,
+                        .does = "go on with a text",
+                        .use = "goes on with a text: use skyline generate",
+                        .items = "windows",
+                        .generator = "sums",
+                        .policy = ShapePolicy::kPerShape,
+                        .optimizer = "adamw"};
 
 TrainingDefaults defaults_of(const std::string& model) {
   if (const GptEntry* const gpt = find_gpt(model)) return gpt->training;
@@ -126,7 +126,7 @@ void resolve_clip(TrainOptions& options) {
         "--fused-update updates each parameter before the norm of all gradients is known: give "
         "--clip 0");
   }
-  if (&task_of(options.model) == &kImages || clip) return;
+  if (&task_of(options.model) == &kImageTask || clip) return;
   clip = options.step.fused_update ? 0 : defaults_of(options.model).clip;
 }
 
@@ -245,8 +245,8 @@ std::vector<std::string> model_names() {
 }
 
 const Task& task_of(std::string_view model) {
-  if (model == kSeq2Seq) return kTranslation;
-  return find_gpt(model) != nullptr ? kGpt : kImages;
+  if (model == kSeq2Seq) return kTranslationTask;
+  return find_gpt(model) != nullptr ? kGptTask : kImageTask;
 }
 
 bool translates(const std::string& model) { return model == kSeq2Seq; }
@@ -257,7 +257,7 @@ void check_given(const OptionList& list, const std::string& model) {
   for (const Option& option : list.options()) {
     std::vector<std::string_view> those;
     bool is_own = false;
-    for (const Task* const task : {&kImages, &kTranslation, &kGpt}) {
+    for (const Task* const task : {&kImageTask, &kTranslationTask, &kGptTask}) {
       if ((option.traits & task->trait) == 0) continue;
       those.push_back(task->does);
       is_own = is_own || task == &task_of(model);
@@ -270,7 +270,8 @@ void check_given(const OptionList& list, const std::string& model) {
 
 void check_used(const OptionList& list, const TrainOptions& options) {
   const bool generated = !options.data.has_lists() && options.data.data == DataOptions{}.data;
-  const bool numbers = options.text.source.empty() && options.data.data == kTranslation.generator;
+  const bool numbers =
+      options.text.source.empty() && options.data.data == kTranslationTask.generator;
   const bool tokens = !options.text.tokens.empty();
   struct Use {
     std::string_view option;
@@ -284,7 +285,7 @@ void check_used(const OptionList& list, const TrainOptions& options) {
         Use{"--beta2", !sgd, "--optimizer adam or adamw"},
         Use{"--least-learning-rate", options.schedule == "cosine", "--schedule cosine"},
         Use{"--vocab-size", translates(options) || tokens, "--tokens"},
-        Use{"--characters", !tokens && options.data.data == kGpt.generator, "--data sums"},
+        Use{"--characters", !tokens && options.data.data == kGptTask.generator, "--data sums"},
         Use{"--decay-weights-only", sgd && options.weight_decay > 0.0,
             "--optimizer sgd with a --weight-decay"},
         Use{"--milestones", by_milestones, "--schedule milestones"},
@@ -306,7 +307,7 @@ void move_to(TrainOptions& options, const std::string& device) {
 }
 
 std::int64_t threads_for(const std::string& model, std::int64_t threads, std::int64_t at_once) {
-  if (threads == 0 && &task_of(model) == &kImages) threads = find_model(model).threads;
+  if (threads == 0 && &task_of(model) == &kImageTask) threads = find_model(model).threads;
   return threads == 0 ? std::max<std::int64_t>(omp_get_num_procs() / at_once, 1) : threads;
 }
 

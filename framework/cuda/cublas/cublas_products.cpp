@@ -16,7 +16,7 @@
 namespace skyline {
 namespace {
 
-void* load() {
+void* load_cublas() {
   const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(fmt::format("[--device cuda] {}", dlerror()));
@@ -24,7 +24,7 @@ void* load() {
 }
 
 template <typename Function>
-void find(void* library, Function*& function, const char* name) {
+void find_cublas(void* library, Function*& function, const char* name) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
   if (function != nullptr) return;
   throw std::runtime_error(fmt::format("[--device cuda] cuBLAS has no {}: too old", name));
@@ -55,22 +55,22 @@ cublasLtEpilogue_t epilogue_of(const ProductProblem& problem) {
 
 }  // namespace
 
-CublasLibrary::CublasLibrary() : library_(load()) {
-  find(library_, matmul, "cublasLtMatmul");
-  find(library_, matmul_algo_get_heuristic, "cublasLtMatmulAlgoGetHeuristic");
-  find(library_, matmul_desc_create, "cublasLtMatmulDescCreate");
-  find(library_, matmul_desc_destroy, "cublasLtMatmulDescDestroy");
-  find(library_, matmul_desc_set_attribute, "cublasLtMatmulDescSetAttribute");
-  find(library_, matmul_preference_create, "cublasLtMatmulPreferenceCreate");
-  find(library_, matmul_preference_destroy, "cublasLtMatmulPreferenceDestroy");
-  find(library_, matmul_preference_set_attribute, "cublasLtMatmulPreferenceSetAttribute");
-  find(library_, matrix_layout_create, "cublasLtMatrixLayoutCreate");
-  find(library_, matrix_layout_destroy, "cublasLtMatrixLayoutDestroy");
-  find(library_, get_status_name_, "cublasLtGetStatusName");
+CublasLibrary::CublasLibrary() : library_(load_cublas()) {
+  find_cublas(library_, matmul, "cublasLtMatmul");
+  find_cublas(library_, matmul_algo_get_heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  find_cublas(library_, matmul_desc_create, "cublasLtMatmulDescCreate");
+  find_cublas(library_, matmul_desc_destroy, "cublasLtMatmulDescDestroy");
+  find_cublas(library_, matmul_desc_set_attribute, "cublasLtMatmulDescSetAttribute");
+  find_cublas(library_, matmul_preference_create, "cublasLtMatmulPreferenceCreate");
+  find_cublas(library_, matmul_preference_destroy, "cublasLtMatmulPreferenceDestroy");
+  find_cublas(library_, matmul_preference_set_attribute, "cublasLtMatmulPreferenceSetAttribute");
+  find_cublas(library_, matrix_layout_create, "cublasLtMatrixLayoutCreate");
+  find_cublas(library_, matrix_layout_destroy, "cublasLtMatrixLayoutDestroy");
+  find_cublas(library_, get_status_name_, "cublasLtGetStatusName");
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtDestroy) destroy = nullptr;
-  find(library_, create, "cublasLtCreate");
-  find(library_, destroy, "cublasLtDestroy");
+  find_cublas(library_, create, "cublasLtCreate");
+  find_cublas(library_, destroy, "cublasLtDestroy");
   cublasLtHandle_t handle = nullptr;
   check(create(&handle), "cublasLtCreate");
   handle_ = {handle, Destroy{destroy}};

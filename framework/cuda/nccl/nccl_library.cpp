@@ -10,7 +10,7 @@ namespace skyline {
 namespace {
 
 // Never closed: its kernels may be running.
-void* load() {
+void* load_nccl() {
   const char* const named = std::getenv("SKYLINE_NCCL");
   void* const library = dlopen(named != nullptr ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
@@ -21,7 +21,7 @@ void* load() {
 }
 
 template <typename Function>
-void find(void* library, Function*& function, const char* name) {
+void find_nccl(void* library, Function*& function, const char* name) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
   if (function != nullptr) return;
   throw std::runtime_error(fmt::format("[--ranks] NCCL has no {}: too old", name));
@@ -30,17 +30,17 @@ void find(void* library, Function*& function, const char* name) {
 }  // namespace
 
 NcclLibrary::NcclLibrary() {
-  void* const library = load();
-  find(library, get_error_string_, "ncclGetErrorString");
-  find(library, get_unique_id, "ncclGetUniqueId");
-  find(library, comm_init_rank, "ncclCommInitRank");
-  find(library, comm_abort, "ncclCommAbort");
-  find(library, comm_get_async_error, "ncclCommGetAsyncError");
-  find(library, group_start, "ncclGroupStart");
-  find(library, group_end, "ncclGroupEnd");
-  find(library, send, "ncclSend");
-  find(library, recv, "ncclRecv");
-  find(library, all_reduce, "ncclAllReduce");
+  void* const library = load_nccl();
+  find_nccl(library, get_error_string_, "ncclGetErrorString");
+  find_nccl(library, get_unique_id, "ncclGetUniqueId");
+  find_nccl(library, comm_init_rank, "ncclCommInitRank");
+  find_nccl(library, comm_abort, "ncclCommAbort");
+  find_nccl(library, comm_get_async_error, "ncclCommGetAsyncError");
+  find_nccl(library, group_start, "ncclGroupStart");
+  find_nccl(library, group_end, "ncclGroupEnd");
+  find_nccl(library, send, "ncclSend");
+  find_nccl(library, recv, "ncclRecv");
+  find_nccl(library, all_reduce, "ncclAllReduce");
 }
 
 void NcclLibrary::check(int status, const char* call) const {

@@ -396,8 +396,8 @@ using dnnl::memory;
 
 // Windows as oneDNN expects them. It derives the number of windows from the padding at the far
 // edge, so that padding is set to exactly how far the last window exceeds the image.
-struct Windows {
-  explicit Windows(const Pool2dProblem& problem)
+struct PoolWindows {
+  explicit PoolWindows(const Pool2dProblem& problem)
       : kernel{problem.params.kernel.height, problem.params.kernel.width},
         strides{problem.params.stride.height, problem.params.stride.width},
         padding{problem.params.padding.height, problem.params.padding.width} {
@@ -414,7 +414,7 @@ struct Windows {
 dnnl::pooling_forward::primitive_desc describe(
     const Pool2dProblem& problem, dnnl::algorithm algorithm,
     dnnl::prop_kind kind = dnnl::prop_kind::forward_training) {
-  const Windows windows(problem);
+  const PoolWindows windows(problem);
   const dnnl::pooling_forward::desc description(
       kind, algorithm, dnnl_layout(problem.x), dnnl_layout(problem.y), windows.strides,
       windows.kernel, windows.padding, windows.far_padding);
@@ -423,7 +423,7 @@ dnnl::pooling_forward::primitive_desc describe(
 
 dnnl::pooling_backward::primitive_desc describe_max_grad(const Pool2dProblem& problem) {
   const auto algorithm = dnnl::algorithm::pooling_max;
-  const Windows windows(problem);
+  const PoolWindows windows(problem);
   const dnnl::pooling_backward::desc description(
       algorithm, dnnl_layout(problem.x), dnnl_layout(problem.y), windows.strides, windows.kernel,
       windows.padding, windows.far_padding);

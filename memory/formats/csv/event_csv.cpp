@@ -10,8 +10,8 @@
 namespace skyline {
 namespace {
 
-constexpr std::string_view kColumnNames[] = {"event", "id",       "bytes",  "tag", "layer",
-                                             "phase", "category", "stream", "pool"};
+constexpr std::string_view kEventColumns[] = {"event", "id",       "bytes",  "tag", "layer",
+                                              "phase", "category", "stream", "pool"};
 
 constexpr std::string_view kLetters = "afsirc";  // of AllocationEvent::Kind
 
@@ -19,10 +19,10 @@ constexpr std::string_view kLetters = "afsirc";  // of AllocationEvent::Kind
 
 EventCsvReader::EventCsvReader(std::istream& in, std::string_view source, std::string head)
     : columns_(CsvReader(in, source, std::move(head)),
-               {.names = kColumnNames,
+               {.names = kEventColumns,
                 .required = kTag,
                 .expected = "expected a header line with the columns event,id,bytes"}) {
-  for (std::size_t column = kTag; column < std::size(kColumnNames); ++column) {
+  for (std::size_t column = kTag; column < std::size(kEventColumns); ++column) {
     tagged_ |= columns_.has(column);
   }
 }

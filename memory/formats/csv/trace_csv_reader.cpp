@@ -87,11 +87,11 @@ std::string fault_of_order(std::vector<ReadGap>& gaps) {
 }
 
 // In the order of TraceColumn.
-constexpr std::string_view kNames[] = {
+constexpr std::string_view kTraceColumns[] = {
     "id",           "lower", "upper",          "size",         "alignment", "gaps",   "op",
     "layer",        "phase", "category",       "offset",       "planner",   "peak",   "lower_bound",
     "proved_bound", "gap",   "proved_optimal", "fixed_blocks", "seed",      "seconds"};
-static_assert(std::size(kNames) == static_cast<std::size_t>(TraceColumn::kCount));
+static_assert(std::size(kTraceColumns) == static_cast<std::size_t>(TraceColumn::kCount));
 
 // MiniMalloc's other names.
 constexpr CsvFormat::Alias kAliases[] = {
@@ -103,7 +103,7 @@ constexpr CsvFormat::Alias kAliases[] = {
 };
 
 constexpr CsvFormat kFormat{
-    .names = kNames,
+    .names = kTraceColumns,
     .required = static_cast<std::size_t>(TraceColumn::kSize) + 1,
     .expected = "expected a header line with the columns id,lower,upper,size",
     .aliases = kAliases};

@@ -23,7 +23,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::uint64_t kSeed = 97;
+constexpr std::uint64_t kChainSeed = 97;
 constexpr std::int64_t kImages = 11;  // two rounds of four and one of three
 constexpr Pool2dParams kReluPool{.kernel = 2, .stride = 2, .relu = true};
 constexpr Pool2dParams kOverlapping{.kernel = 3, .stride = 2, .ceil_mode = true};
@@ -95,9 +95,9 @@ const Stage kStages[] = {
 class Chain : public testing::TestWithParam<Stage> {
  protected:
   static std::vector<HostTensor> inputs() {
-    std::vector<HostTensor> result = {random_tensor(GetParam().x, kSeed)};
+    std::vector<HostTensor> result = {random_tensor(GetParam().x, kChainSeed)};
     for (const Shape& operand : GetParam().operands) {
-      result.push_back(random_tensor(operand, kSeed, result.size()));
+      result.push_back(random_tensor(operand, kChainSeed, result.size()));
     }
     return result;
   }
@@ -117,7 +117,7 @@ TEST_P(Chain, EqualsTheReferenceAndItsFiniteDifferences) {
               .inputs = inputs(),
               .derivatives_per_input = 25,
               .step = 1e-7,
-              .seed = kSeed,
+              .seed = kChainSeed,
               .has_products = true,
               .round_bytes = 0});
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBins = 21;
 
-bool any(const Piece&) { return true; }
+bool any_chunk(const Piece&) { return true; }
 
 // Bin b holds sizes from 256 · 2^b.
 int bin_of(std::uint64_t bytes) {
@@ -29,7 +29,7 @@ class NaiveBfc final : public NaiveModel {
         region_((std::min(limit_, options.growth ? 2 * kMiB : limit_) + 255) / 256 * 256) {
     null_for_zero_ = true;
   }
-  void release_cached() override { give_back(any); }
+  void release_cached() override { give_back(any_chunk); }
 
  private:
   std::optional<std::size_t> serve(std::uint64_t bytes) override {

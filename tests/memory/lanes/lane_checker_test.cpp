@@ -15,7 +15,7 @@
 namespace skyline {
 namespace {
 
-constexpr PlanOptions kBytes{.alignment = 1};
+constexpr PlanOptions kBlockBytes{.alignment = 1};
 
 // A random step with lanes, events and a plan; about half of them are safe.
 struct LaneCase {
@@ -51,13 +51,13 @@ struct LaneCase {
   Plan make_plan(SplitMix& random) const {
     switch (random.below(4)) {
       case 0:
-        return plan_any_order(graph, kBytes);
+        return plan_any_order(graph, kBlockBytes);
       case 1:
-        return plan_path_colours(graph, kBytes);
+        return plan_path_colours(graph, kBlockBytes);
       case 2:
-        return skyline::plan(simulate(graph), "best-fit", kBytes);
+        return skyline::plan(simulate(graph), "best-fit", kBlockBytes);
       default:
-        return plan_lanes(graph, lanes, kBytes);
+        return plan_lanes(graph, lanes, kBlockBytes);
     }
   }
 
@@ -100,7 +100,7 @@ TEST(LaneChecker, NamesTheOpsThatNothingOrders) {
 
 TEST(LaneChecker, FindsAMissingEvent) {
   const StepGraph graph = shared_after_two_readers();
-  const Plan plan = plan_any_order(graph, kBytes);
+  const Plan plan = plan_any_order(graph, kBlockBytes);
   const LaneVerdict verdict = check_lanes(graph, plan, {0, 0, 1, 0}, {});
   EXPECT_EQ(verdict.reason,
             "nothing makes op 2 (right) wait for op 0 (make), but both use value 0");
@@ -119,7 +119,7 @@ TEST(LaneChecker, RefusesAPlanThatNoLanesCanRun) {
 
 TEST(LaneChecker, RefusesWhatDoesNotFitTheGraph) {
   const StepGraph graph = shared_after_two_readers();
-  const Plan plan = plan_any_order(graph, kBytes);
+  const Plan plan = plan_any_order(graph, kBlockBytes);
   const auto message = [&](const Plan& of, const Lanes& lanes, std::vector<LaneEvent> events) {
     try {
       check_lanes(graph, of, lanes, events);

@@ -17,7 +17,7 @@ namespace skyline {
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-const PlanOptions kBytes{.alignment = 1};
+const PlanOptions kToTheByte{.alignment = 1};
 
 // True for traces that mip and smt refuse.
 bool is_refused(const PlannerEntry& entry, const Trace& trace, const PlanOptions& options) {
@@ -44,7 +44,7 @@ TEST(Planners, UnknownNameIsRefused) { EXPECT_THROW(plan({}, "best-fitt"), std::
 TEST(Planners, PackMiniMallocsExampleOptimally) {
   const Trace trace{.blocks = {{0, 3, 4}, {3, 9, 4}, {0, 9, 4}, {9, 21, 4}, {0, 21, 4}}};
   for (const PlannerEntry& entry : all_planners()) {
-    const Plan found = plan_with(trace, entry.name, kBytes);
+    const Plan found = plan_with(trace, entry.name, kToTheByte);
     EXPECT_EQ(found.peak, 12u) << entry.name;
     EXPECT_TRUE(found.proved_optimal);
     EXPECT_EQ(found.alignment, 1u);
@@ -61,7 +61,7 @@ TEST(Planners, HandleTheSmallestTraces) {
     const Plan one = plan_with({.blocks = {{3, 4, 0}}}, entry.name);
     EXPECT_EQ(one.peak, 512u) << "zero bytes take one unit";
     const Plan equal =
-        plan_with({.blocks = std::vector<TraceBlock>(40, {5, 6, 100})}, entry.name, kBytes);
+        plan_with({.blocks = std::vector<TraceBlock>(40, {5, 6, 100})}, entry.name, kToTheByte);
     EXPECT_EQ(equal.peak, 4000u) << entry.name;
     EXPECT_EQ(std::set(equal.offsets.begin(), equal.offsets.end()).size(), 40u);
   }
@@ -70,7 +70,7 @@ TEST(Planners, HandleTheSmallestTraces) {
 TEST(Planners, DoNotMindIdsThatRepeat) {
   const Trace trace{.blocks = {{0, 2, 3}, {1, 3, 4}}, .ids = {"a", "a"}};
   for (const PlannerEntry& entry : all_planners()) {
-    EXPECT_EQ(plan_with(trace, entry.name, kBytes).peak, 7u) << entry.name;
+    EXPECT_EQ(plan_with(trace, entry.name, kToTheByte).peak, 7u) << entry.name;
   }
 }
 
@@ -79,17 +79,17 @@ TEST(Planners, AcceptAbsurdSizesAndTicks) {
   const Trace huge{.blocks = {{least, 0, kMost - 7}, {0, most, kMost - 9}, {least, most, 7}}};
   const Trace sequence{.blocks = {{0, 1, kMost}, {1, 2, kMost}, {2, 3, kMost}, {3, 4, kMost}}};
   for (const PlannerEntry& entry : all_planners()) {
-    if (!is_refused(entry, huge, kBytes)) {
-      EXPECT_EQ(plan_with(huge, entry.name, kBytes).peak, kMost) << entry.name;
+    if (!is_refused(entry, huge, kToTheByte)) {
+      EXPECT_EQ(plan_with(huge, entry.name, kToTheByte).peak, kMost) << entry.name;
     }
-    EXPECT_EQ(plan_with(sequence, entry.name, kBytes).peak, kMost) << entry.name;
+    EXPECT_EQ(plan_with(sequence, entry.name, kToTheByte).peak, kMost) << entry.name;
   }
 }
 
 TEST(Planners, RefuseTracesThatMakeNoSense) {
   const Trace too_much{.blocks = {{0, 2, kMost}, {1, 2, kMost}, {0, 3, kMost}}};
   for (const PlannerEntry& entry : all_planners()) {
-    EXPECT_THROW(plan_with(too_much, entry.name, kBytes), TraceError) << entry.name;
+    EXPECT_THROW(plan_with(too_much, entry.name, kToTheByte), TraceError) << entry.name;
     EXPECT_THROW(plan_with({.blocks = {{0, 1, kMost}}}, entry.name), TraceError) << entry.name;
     EXPECT_THROW(plan_with({.blocks = {{1, 1, 1}}}, entry.name), TraceError) << entry.name;
     EXPECT_THROW(plan_with({.blocks = {{2, 1, 1}}}, entry.name), TraceError) << entry.name;
@@ -105,7 +105,7 @@ TEST(Planners, NeverWrapAround) {
       const bool slow = entry.name == "smt" || entry.name == "mip";  // takes milliseconds
       if (slow && seed % 100 != 0) continue;
       try {
-        ASSERT_LE(plan_with(trace, entry.name, kBytes).peak, kMost);
+        ASSERT_LE(plan_with(trace, entry.name, kToTheByte).peak, kMost);
       } catch (const TraceError&) {
         continue;  // nothing fits below 2^63
       }
@@ -118,14 +118,14 @@ TEST(Planners, KeepFixedOffsetsOrSayThatTheyCannot) {
   trace.fixed_offsets = {std::nullopt, 7, std::nullopt};
   for (const PlannerEntry& entry : all_planners()) {
     if (!entry.keeps_fixed_offsets) {
-      EXPECT_THROW(plan_with(trace, entry.name, kBytes), std::invalid_argument) << entry.name;
+      EXPECT_THROW(plan_with(trace, entry.name, kToTheByte), std::invalid_argument) << entry.name;
       continue;
     }
-    const Plan found = plan_with(trace, entry.name, kBytes);
+    const Plan found = plan_with(trace, entry.name, kToTheByte);
     EXPECT_EQ(found.offsets[1], 7u) << entry.name;
     EXPECT_EQ(found.peak, 10u) << entry.name;
   }
-  EXPECT_EQ(plan(trace, "portfolio", kBytes).planner, "greedy-by-size")
+  EXPECT_EQ(plan(trace, "portfolio", kToTheByte).planner, "greedy-by-size")
       << "no later planner is better";
 }
 
@@ -134,7 +134,7 @@ TEST(Planners, RefuseFixedBlocksThatAreInEachOthersWay) {
   trace.fixed_offsets = {6, 7, std::nullopt};
   for (const PlannerEntry& entry : all_planners()) {
     if (!entry.keeps_fixed_offsets) continue;
-    EXPECT_THROW(plan_with(trace, entry.name, kBytes), TraceError) << entry.name;
+    EXPECT_THROW(plan_with(trace, entry.name, kToTheByte), TraceError) << entry.name;
   }
 }
 
@@ -165,7 +165,7 @@ TEST(Planners, ReachTheLowerBoundOfTrainingSteps) {
 
 // A capacity that a planner neither reaches nor refutes costs no byte.
 void expect_no_worse_within(const Trace& trace, const PlannerEntry& entry) {
-  const std::uint64_t free = plan_with(trace, entry.name, kBytes).peak;
+  const std::uint64_t free = plan_with(trace, entry.name, kToTheByte).peak;
   const std::uint64_t bound = lower_bound_bytes(trace, 1);
   for (const std::uint64_t capacity : {bound, bound + (free - bound) / 2, free, free + 1}) {
     const Plan within = plan_with(trace, entry.name, {.alignment = 1, .capacity = capacity});
@@ -208,7 +208,7 @@ TEST(Planners, AreValidWhateverTheTimeLimit) {
 TEST(Portfolio, KeepsFixedOffsetsOfLargeTraces) {
   const Trace trace = with_fixed_offsets(random_trace(0, 150, 60, 50), 0, 1);
   EXPECT_TRUE(trace.has_fixed_offsets());
-  EXPECT_NO_THROW(plan(trace, "portfolio", kBytes)) << "the validator checks them";
+  EXPECT_NO_THROW(plan(trace, "portfolio", kToTheByte)) << "the validator checks them";
 }
 
 TEST(Portfolio, StopsAtTheCapacity) {

@@ -13,7 +13,7 @@
 namespace skyline {
 namespace {
 
-using Offsets = std::vector<std::uint64_t>;
+using RegionOffsets = std::vector<std::uint64_t>;
 constexpr std::string_view kRegionPlanners[] = {"box", "box-fixed", "colouring"};
 const PlanOptions kUnaligned{.alignment = 1};
 
@@ -22,34 +22,34 @@ const Trace kTwoRegions{.blocks = {{0, 2, 4}, {1, 3, 5}, {4, 9, 3}, {5, 8, 7}}};
 
 TEST(Box, GrowsTheLargestFreeRegionWhereNoneIsLargeEnough) {
   const Plan plan = plan_with(kTwoRegions, "box", kUnaligned);
-  EXPECT_EQ(plan.offsets, (Offsets{0, 4, 0, 4}));
+  EXPECT_EQ(plan.offsets, (RegionOffsets{0, 4, 0, 4}));
   EXPECT_EQ(plan.peak, 11u);
   EXPECT_EQ(plan.lower_bound, 10u);
 }
 
 TEST(Box, AddsARegionInsteadIfNoneMayGrow) {
   const Plan plan = plan_with(kTwoRegions, "box-fixed", kUnaligned);
-  EXPECT_EQ(plan.offsets, (Offsets{0, 4, 0, 9}));
+  EXPECT_EQ(plan.offsets, (RegionOffsets{0, 4, 0, 9}));
   EXPECT_EQ(plan.peak, 16u);
 }
 
 // The first region grows after its second block was chosen, so the second region moves up.
 TEST(Box, LaysRegionsWhenAllAreChosen) {
   const Trace trace{.blocks = {{0, 1, 2}, {2, 9, 3}, {3, 9, 1}}};
-  EXPECT_EQ(plan_with(trace, "box", kUnaligned).offsets, (Offsets{0, 0, 3}));
+  EXPECT_EQ(plan_with(trace, "box", kUnaligned).offsets, (RegionOffsets{0, 0, 3}));
   EXPECT_EQ(plan_with(trace, "box", kUnaligned).peak, 4u);
 }
 
 TEST(Box, RegionsAreFreeFromTheTickAtWhichTheirBlockEnds) {
   const Trace trace{.blocks = {{0, 1, 2}, {1, 2, 2}, {1, 2, 2}}};
-  EXPECT_EQ(plan_with(trace, "box", kUnaligned).offsets, (Offsets{0, 0, 2}));
+  EXPECT_EQ(plan_with(trace, "box", kUnaligned).offsets, (RegionOffsets{0, 0, 2}));
 }
 
 // Largest first: 6, 5, then 4, which meets only the second; 3 meets both.
 TEST(Colouring, GivesTheLargestBlockTheFirstColour) {
   const Trace trace{.blocks = {{0, 4, 3}, {0, 2, 6}, {1, 5, 5}, {4, 6, 4}}};
   const Plan plan = plan_with(trace, "colouring", kUnaligned);
-  EXPECT_EQ(plan.offsets, (Offsets{11, 0, 6, 0}));
+  EXPECT_EQ(plan.offsets, (RegionOffsets{11, 0, 6, 0}));
   EXPECT_EQ(plan.peak, 14u);
   EXPECT_TRUE(plan.proved_optimal);
 }
@@ -66,10 +66,10 @@ TEST(Regions, BlocksBeginAtTheirOwnAlignmentAndBlocksWithoutBytesTakeNone) {
   const Trace trace{.blocks = {{0, 2, 3}, {0, 4, 4}, {2, 4, 2}, {0, 4, 0}},
                     .alignments = {1, 8, 4, 16}};
   for (const std::string_view planner : {"box", "box-fixed"}) {
-    EXPECT_EQ(plan_with(trace, planner).offsets, (Offsets{0, 8, 0, 0})) << planner;
+    EXPECT_EQ(plan_with(trace, planner).offsets, (RegionOffsets{0, 8, 0, 0})) << planner;
     EXPECT_EQ(plan_with(trace, planner).peak, 12u) << planner;
   }
-  EXPECT_EQ(plan_with(trace, "colouring").offsets, (Offsets{4, 0, 4, 0}));
+  EXPECT_EQ(plan_with(trace, "colouring").offsets, (RegionOffsets{4, 0, 4, 0}));
 }
 
 // Blocks with one offset take turns, and the regions lie one above the other without a hole.

@@ -154,12 +154,12 @@ std::string explanation_text(const OrderResult& result) {
 }
 
 // The cut of a bound, with the graph that names its op.
-struct Cut {
+struct OrderCut {
   const BoundExplanation& found;
   const StepGraph& graph;
 };
 
-Rows<Cut> rows(const Cut*) {
+Rows<OrderCut> rows(const OrderCut*) {
   return {{"op", kNumber, "the op that needs the bytes; null: the end of the step",
            [](auto& cut) { return unless_end(cut.found.op); }},
           {"name", "of the op",
@@ -233,7 +233,7 @@ Rows<OrderResult> rows(const OrderResult*) {
         {"place", kNumber, "its place in the order", &OrderResult::peak_at}}},
       {"cut", "the minimum cut behind the bound",
        [](auto& result) {
-         return result.explanation ? std::optional(Cut{*result.explanation, result.file.graph})
+         return result.explanation ? std::optional(OrderCut{*result.explanation, result.file.graph})
                                    : std::nullopt;
        }},
       {"early_updates", "of --early-updates; null: updates run when they like",

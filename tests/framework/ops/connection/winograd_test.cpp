@@ -20,7 +20,7 @@ namespace {
 
 using enum ConvolutionKind;
 
-constexpr std::uint64_t kSeed = 22;
+constexpr std::uint64_t kWinogradSeed = 22;
 constexpr ConvolutionKind kKinds[] = {kForward, kGradInput, kGradWeight};
 
 struct WinogradCase {
@@ -104,8 +104,8 @@ class WinogradTest : public ::testing::TestWithParam<WinogradCase> {
   }
 
   const Conv2dProblem problem_ = problem_of(GetParam());
-  const ConvOperands operands_{GetParam().x, GetParam().weight, GetParam().bias, kSeed};
-  const HostTensor grad_output_ = random_tensor(problem_.y, kSeed, 3);
+  const ConvOperands operands_{GetParam().x, GetParam().weight, GetParam().bias, kWinogradSeed};
+  const HostTensor grad_output_ = random_tensor(problem_.y, kWinogradSeed, 3);
 };
 
 // The largest errors are twice those of oneDNN's direct kernels.
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WinogradTest, ::testing::ValuesIn(kCases),
 
 TEST(Winograd, PassesNanOnThroughTheRelu) {
   const WinogradCase c{{1, 3, 4, 4}, {2, 3, 3, 3}, {.padding = 1, .relu = true}, false};
-  ConvOperands operands(c.x, c.weight, false, kSeed);
+  ConvOperands operands(c.x, c.weight, false, kWinogradSeed);
   operands.x.values[0] = std::numeric_limits<double>::quiet_NaN();
   for (const WinogradCode* code : winograd_codes(problem_of(c))) {
     const auto kernel = make_winograd_cpu(kForward, problem_of(c), *code);

@@ -14,15 +14,15 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kWords = 37, kChannels = 20, kSentences = 3, kLength = 6;
+constexpr std::int64_t kVocabulary = 37, kFeatures = 20, kTexts = 3, kTextWords = 6;
 
 // The loss of the next word, by the row of a word and its place alone. Apart, the table and the
 // weight are parameters of equal values.
-struct Program {
-  explicit Program(bool tied, Context::Options options = {}) : run(std::move(options)) {
-    table = parameter("table", {kWords, kChannels}, 0);
-    places = parameter("places", {kLength, kChannels}, 1);
-    weight = tied ? table : parameter("weight", {kWords, kChannels}, 0);
+struct TiedProgram {
+  explicit TiedProgram(bool tied, Context::Options options = {}) : run(std::move(options)) {
+    table = parameter("table", {kVocabulary, kFeatures}, 0);
+    places = parameter("places", {kTextWords, kFeatures}, 1);
+    weight = tied ? table : parameter("weight", {kVocabulary, kFeatures}, 0);
   }
   Parameter parameter(const char* name, const Shape& shape, std::uint64_t stream) {
     const std::vector<float> host = stored_values(random_tensor(shape, 95, stream));
@@ -30,7 +30,7 @@ struct Program {
   }
   Tensor words(std::uint64_t batch) {
     std::vector<std::int32_t> host;
-    for (const double word : random_labels(kSentences * kLength, kWords, 96 + batch).values) {
+    for (const double word : random_labels(kTexts * kTextWords, kVocabulary, 96 + batch).values) {
       host.push_back(static_cast<std::int32_t>(word));
     }
     return run.context.upload({{std::ssize(host)}, DType::kInt32}, host.data());
@@ -38,7 +38,7 @@ struct Program {
   // The rows of words and of their places.
   Tensor x(std::uint64_t batch) {
     std::vector<std::int32_t> host;
-    for (std::int32_t k = 0; k < kSentences * kLength; ++k) host.push_back(k % kLength);
+    for (std::int32_t k = 0; k < kTexts * kTextWords; ++k) host.push_back(k % kTextWords);
     Tensor at = run.context.upload({{std::ssize(host)}, DType::kInt32}, host.data());
     Tensor rows = embedding(run.context, words(batch), table.value);
     return add(run.context, std::move(rows), embedding(run.context, std::move(at), places.value));
@@ -72,7 +72,7 @@ std::vector<float> sum_of_both(const std::vector<std::vector<float>>& apart) {
 }
 
 TEST(TiedWeight, ItsGradientHasTheBitsOfTheSumOfBoth) {
-  const auto apart = Program(false).gradients(), tied = Program(true).gradients();
+  const auto apart = TiedProgram(false).gradients(), tied = TiedProgram(true).gradients();
   EXPECT_EQ(tied[0], sum_of_both(apart));
   EXPECT_EQ(tied[1], apart[1]);
 }
@@ -80,7 +80,7 @@ TEST(TiedWeight, ItsGradientHasTheBitsOfTheSumOfBoth) {
 // A head of two ops, as small vocabularies have it: linear() makes the first part.
 TEST(TiedWeight, AddsToTheGradientOfALinearLayer) {
   const auto gradients = [](bool tied) {
-    Program program(tied);
+    TiedProgram program(tied);
     Context& context = program.run.context;
     Tensor logits = linear(context, program.x(0), program.weight.value, {});
     Tensor labels = program.words(9);
@@ -95,19 +95,19 @@ TEST(TiedWeight, AddsToTheGradientOfALinearLayer) {
 }
 
 TEST(TiedWeight, ItsGradientIsThatOfBothUnlessWritingInPlace) {
-  EXPECT_EQ(Program(true, {.in_place = false}).gradients(), Program(true).gradients());
+  EXPECT_EQ(TiedProgram(true, {.in_place = false}).gradients(), TiedProgram(true).gradients());
 }
 
 TEST(TiedWeight, AddsBatchesInTheirSequence) {
   std::vector<float> expected;
   for (const std::uint64_t batch : {0, 1, 2}) {
-    Program alone(true);
+    TiedProgram alone(true);
     BackwardGraph(alone.run.context, alone.loss(batch)).run(alone.run.context);
     const std::vector<float> more = RecordedContext::values(alone.table.gradient);
     if (batch == 0) expected = more;
     for (std::size_t i = 0; batch > 0 && i < more.size(); ++i) expected[i] += more[i];
   }
-  EXPECT_EQ(Program(true).gradients(3)[0], expected);
+  EXPECT_EQ(TiedProgram(true).gradients(3)[0], expected);
 }
 
 // Returns how many values of the table's size a step requests; ops on them are `names`.
@@ -119,15 +119,15 @@ int tables_requested(const RecordedStep& step, std::vector<std::string>& names) 
     for (std::size_t j = 0; j < op.outputs.size(); ++j) {
       const StepValue& value = step.graph.values[op.outputs[j]];
       const bool written_over = step.memory[k][j].input >= 0;
-      requested +=
-          value.bytes >= kWords * kChannels * sizeof(float) && !value.resident && !written_over;
+      requested += value.bytes >= kVocabulary * kFeatures * sizeof(float) && !value.resident &&
+                   !written_over;
     }
   }
   return requested;
 }
 
 TEST(TiedWeight, ItsGradientIsNeverDenseTwice) {
-  Program resident(true);
+  TiedProgram resident(true);
   resident.run.context.begin_step();
   backward(resident.run.context, resident.loss());
   std::vector<std::string> names;
@@ -138,9 +138,9 @@ TEST(TiedWeight, ItsGradientIsNeverDenseTwice) {
 
 // The gradient is a value from the loss to the update, which comes after the words' rows are added.
 TEST(TiedWeight, IsUpdatedByTheWholeGradientUnderFusedUpdate) {
-  const std::vector<float> gradient = Program(true).gradients()[0];
+  const std::vector<float> gradient = TiedProgram(true).gradients()[0];
   for (const char* order : {"program", "early", "optimal"}) {
-    Program fused(true, {.fused_update = true, .orders = std::make_shared<StepOrders>(order)});
+    TiedProgram fused(true, {.fused_update = true, .orders = std::make_shared<StepOrders>(order)});
     Context& context = fused.run.context;
     const std::vector<float> before = RecordedContext::values(fused.table.value);
     const Tensor velocity =

@@ -22,7 +22,7 @@
 namespace skyline {
 namespace {
 
-using Kind = BestFitEvent::Kind;
+using LogKind = BestFitEvent::Kind;
 
 constexpr const char* kPlanners[] = {"best-fit", "best-fit-by-size", "best-fit-by-area"};
 
@@ -129,7 +129,7 @@ BestFitLog log_by_rules(const Trace& trace, std::uint64_t alignment, const std::
       const TraceBlock& one = trace.blocks[block];
       if (one.lower >= line.lower && one.upper <= line.upper) candidates.push_back(block);
     }
-    log.push_back({.kind = Kind::kChoice,
+    log.push_back({.kind = LogKind::kChoice,
                    .lower = line.lower,
                    .upper = line.upper,
                    .offset = line.offset,
@@ -139,7 +139,7 @@ BestFitLog log_by_rules(const Trace& trace, std::uint64_t alignment, const std::
     if (candidates.empty()) {
       const std::optional<Line> merged = outline.lift(line);
       if (!merged) return {};
-      log.push_back({.kind = Kind::kLift,
+      log.push_back({.kind = LogKind::kLift,
                      .lower = merged->lower,
                      .upper = merged->upper,
                      .offset = line.offset,
@@ -151,7 +151,7 @@ BestFitLog log_by_rules(const Trace& trace, std::uint64_t alignment, const std::
     const std::uint64_t top = line.offset + rounded[block];
     outline.place(line, placed, top);
     std::erase(unplaced, block);
-    log.push_back({.kind = Kind::kPlacement,
+    log.push_back({.kind = LogKind::kPlacement,
                    .lower = placed.lower,
                    .upper = placed.upper,
                    .offset = line.offset,
