@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/models.h"
+#include "tests/memory/planners/effort.h"
 
 // The networks for ImageNet: those of the profile-guided paper and three that others measure.
 namespace skyline::tests {
@@ -33,6 +34,19 @@ inline const std::vector<PaperNetwork>& paper_networks() {
       {"resnet18", 1, 11'176'512, 513, 9'600},
       {"vgg16", 32, 134'260'544, 4'097, 0},
   };
+  return networks;
+}
+
+// One network of each structure; all at night. vgg16 has the layers of alexnet and 134 million
+// parameters, resnet18 the blocks of the small resnet20, and the paper's own drawing of
+// inception-resnet the layers of the other.
+inline std::vector<PaperNetwork> networks_by_day() {
+  std::vector<PaperNetwork> networks = paper_networks();
+  if (runs_at_night()) return networks;
+  std::erase_if(networks, [](const PaperNetwork& network) {
+    return network.name == "vgg16" || network.name == "resnet18" ||
+           network.name == "inception-resnet-figure";
+  });
   return networks;
 }
 

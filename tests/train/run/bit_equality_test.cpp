@@ -240,7 +240,7 @@ TEST_P(PaperNetworkBitEqualityTest, UnderEveryAllocator) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkBitEqualityTest,
-                         ::testing::ValuesIn(paper_networks()),
+                         ::testing::ValuesIn(networks_by_day()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Networks, BitEqualityTest, ::testing::ValuesIn(small_model_names()),

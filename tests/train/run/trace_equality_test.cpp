@@ -184,7 +184,7 @@ std::string network_and_mode(const ::testing::TestParamInfo<std::tuple<PaperNetw
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, PaperNetworkTraceTest,
-                         ::testing::Combine(::testing::ValuesIn(paper_networks()),
+                         ::testing::Combine(::testing::ValuesIn(networks_by_day()),
                                             ::testing::Values(Mode::kTraining, Mode::kInference)),
                          network_and_mode);
 
