@@ -229,8 +229,10 @@ TEST_P(CudaTraining, MatchesTheCpu) {
 
 TEST_P(CudaTraining, GivesTheSameBitsUnderEveryAllocatorAndWithGuards) {
   const Trained expected = train_on(cuda_memory("best-fit-pool"), on_cuda());
+  // The small networks meet all allocators.
+  const bool all = effort(1) > 0 && (GetParam() != "resnet20" || runs_at_night());
   for (const std::string& allocator : cuda_allocator_names()) {
-    if (effort(1) == 0 && allocator != "cuda-async" && allocator != kPlannedAllocator) continue;
+    if (!all && allocator != "cuda-async" && allocator != kPlannedAllocator) continue;
     EXPECT_EQ(train_on(cuda_memory(allocator), on_cuda()), expected) << allocator;
   }
   EXPECT_EQ(train_on(cuda_memory("planned", true), on_cuda()), expected) << "with guards";
