@@ -96,6 +96,7 @@ TEST_F(EnginesCommandTest, TheRuleRaisesNoPeak) {
   std::ofstream(path("none.json")) << R"({"device": "cpu", "engines": {}})";
   for (const std::string model :
        {"googlenet", "resnet18", "resnet20", "resnet50", "inception-resnet", "vgg16"}) {
+    if (model == "resnet18" && !runs_at_night()) continue;  // has the blocks of resnet20
     const bool deep = model == "resnet50" || model == "inception-resnet";
     for (const std::string images : {"1", "4", "32"}) {
       if (deep && images != "4" && !runs_at_night()) continue;
