@@ -6,6 +6,7 @@
 #include <map>
 
 #include "models/models.h"
+#include "tests/memory/planners/effort.h"
 #include "tests/train/commands/skyline_program.h"
 #include "tests/train/report/browser.h"
 #include "tests/train/report/page_data.h"
@@ -34,7 +35,8 @@ const nlohmann::json& foreseen(const std::string& model, std::size_t ranks) {
 TEST(DryRunRanks, CountBytesAndSumsOfEveryNetwork) {
   for (const std::string model : {"mlp", "lenet", "resnet20", "googlenet", "seq2seq"}) {
     SCOPED_TRACE(model);
-    const std::size_t most = model == "googlenet" ? 2 : 3;  // one more takes as long as all others
+    // A third rank of googlenet takes as long as all other networks.
+    const std::size_t most = model == "googlenet" && !runs_at_night() ? 2 : 3;
     const nlohmann::json& json = foreseen(model, most);
     const nlohmann::json& rows = json["scaling"]["rows"];
     ASSERT_EQ(rows.size(), most);
