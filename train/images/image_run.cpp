@@ -71,7 +71,8 @@ void limit_workspaces(Compute& compute, EngineChoices& choices, const ImageRunOp
 
 }  // namespace
 
-void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size) {
+void choose_engines(Context& context, ImageRunOptions options, std::size_t batch_size) {
+  Compute& compute = context.compute();
   const CpuOptions cpu = compute.cpu();
   const bool by_shape = cpu.engines == CpuOptions::Engines::kByShape;
   EngineChoices* const on_card = heuristic_choices(compute);
@@ -86,6 +87,7 @@ void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch
   } else {
     chosen->second = above_peak(cpu, options, size);
   }
+  context.kernels().forget();  // an inference may have run before
 }
 
 ImageRun::ImageRun(const MemoryOptions& memory_options, const Context::Options& context_options,
@@ -130,7 +132,7 @@ void ImageRun::read_next() {
   loader_->next(batch_);
   next_ = shares().of_data().after(batch_.position, loader_->batches_per_epoch());
   waited_seconds_ += loader_->last_wait_seconds();
-  choose_engines(context.compute(), options_, batch_.size);
+  choose_engines(context, options_, batch_.size);
 }
 
 // A step whose loss was not finite is run again, but its batch has been given back.
@@ -169,7 +171,7 @@ std::uint64_t ImageRun::host_bytes() const {
 
 void ImageRun::take(Batch batch) {
   batch_ = std::move(batch);
-  choose_engines(context.compute(), options_, batch_.size);
+  choose_engines(context, options_, batch_.size);
 }
 
 void ImageRun::take_empty_batch(std::int64_t size) {
@@ -184,7 +186,7 @@ float ImageRun::train_step(const Batch& batch, const UpdateParams& params) {
 }
 
 Evaluation ImageRun::evaluate(std::int64_t, const EvaluationProgress& progress) {
-  choose_engines(context.compute(), options_, evaluation_batch_size());
+  choose_engines(context, options_, evaluation_batch_size());
   plan_evaluation();
   const bool loads = loader_.has_value();
   loader_.reset();  // its batches' memory serves the evaluation

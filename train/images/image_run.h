@@ -32,8 +32,8 @@ struct ImageRunOptions {
 // training step, where another than cuDNN's reference needs less. The plain step decides, once for
 // each size, so that the bits are the same for all options of a step. Products with large results
 // get workspaces that raise the peak neither of that step, nor of one that recomputes and updates
-// early, nor of inference.
-void choose_engines(Compute& compute, ImageRunOptions options, std::size_t batch_size);
+// early, nor of inference. Kernels that the context made before are made anew.
+void choose_engines(Context& context, ImageRunOptions options, std::size_t batch_size);
 
 // A run of a model that classifies images.
 class ImageRun final : public ModelRun {

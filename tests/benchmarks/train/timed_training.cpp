@@ -66,8 +66,7 @@ TimedTraining::TimedTraining(std::string_view allocator, const ModelEntry& entry
       optimizer_(std::in_place, *context_, *model_, OptimizerOptions{.weight_decay = 0}) {}
 
 double TimedTraining::step(const Batch& batch) {
-  choose_engines(context_->compute(), {.model = std::string(entry_.name), .shape = entry_.shape},
-                 batch.size);
+  choose_engines(*context_, {.model = std::string(entry_.name), .shape = entry_.shape}, batch.size);
   const auto start = std::chrono::steady_clock::now();
   tests::GivenBatches batches(training_key(batch.size), [&](std::size_t) {
     return forward_loss(*context_, *model_, batch).loss;

@@ -80,7 +80,6 @@ TEST_F(EvaluateTest, RanksTiesByClassAndNaNFirst) {
   EXPECT_EQ(undefined.correct_top5, 0);
 }
 
-// The run chooses engines before it evaluates, as ImageRun::evaluate() does.
 TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
   ImageRun undisturbed({.check = true}, seeded(),
                        {.model = "resnet20", .shape = small_shape("resnet20")});
@@ -88,8 +87,6 @@ TEST_F(EvaluateTest, LeavesTrainingAsItWas) {
                      {.model = "resnet20", .shape = small_shape("resnet20")});
   const ShapesDataset data({.size = 10, .channels = 3, .height = 16, .width = 16}, Split::kTest,
                            Philox{2});
-  choose_engines(evaluated.context.compute(),
-                 {.model = "resnet20", .shape = small_shape("resnet20")}, 4);
   for (const Batch& batch : small_batches(small_shape("resnet20"), 4, 4)) {
     evaluate(evaluated.context, *evaluated.model, data, {4});
     EXPECT_TRUE(evaluated.context.training());
