@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 const std::vector<std::string> kAllocators = {"network-wise", "best-fit-pool", "planned"};
 
-TrainOptions small_options(const std::string& model) {
+TrainOptions compared_options(const std::string& model) {
   TrainOptions options;
   options.model = model;
   options.data.images = 40;
@@ -36,7 +36,7 @@ Comparison compared(const TrainOptions& options, const std::vector<std::string>&
 class ComparisonTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ComparisonTest, AllocatorsAgreeBitForBitAndThePlanNeedsLeast) {
-  const Comparison comparison = compared(small_options(GetParam()), kAllocators, 12);
+  const Comparison comparison = compared(compared_options(GetParam()), kAllocators, 12);
   EXPECT_TRUE(comparison.bit_equal());
   ASSERT_EQ(comparison.runs.size(), 3u);
   for (const ComparedRun& run : comparison.runs) {
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, ComparisonTest, ::testing::Values("mlp", "len
                          [](const auto& tested) { return tested.param; });
 
 TEST(ComparisonTest, TakesTheNotesPlannersAsAllocators) {
-  const Comparison comparison = compared(small_options("lenet"), {"box", "planned"}, 4);
+  const Comparison comparison = compared(compared_options("lenet"), {"box", "planned"}, 4);
   EXPECT_TRUE(comparison.bit_equal());
   const MemorySummary &box = comparison.runs[0].memory, &planned = comparison.runs[1].memory;
   EXPECT_EQ(box.allocator, "box");
@@ -122,7 +122,7 @@ TEST(ComparisonTest, AllocationsAfterTheSwitchBeginWithTheStepAfterTheWarmUp) {
 }
 
 TEST(ComparisonTest, JsonHasItsKeys) {
-  const Json json = to_json(compared(small_options("lenet"), kAllocators, 4));
+  const Json json = to_json(compared(compared_options("lenet"), kAllocators, 4));
   EXPECT_EQ(json["bit_equal"], true);
   for (const std::string& name : kAllocators) {
     for (const char* key :
@@ -135,7 +135,8 @@ TEST(ComparisonTest, JsonHasItsKeys) {
 
 // The warm-up of `planned` is part of its whole run; savings and gaps count from the switch.
 TEST(ComparisonTest, ThePeakOfTheWholeRunStandsBesideThatAfterTheSwitch) {
-  const Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 4);
+  const Comparison comparison =
+      compared(compared_options("lenet"), {"best-fit-pool", "planned"}, 4);
   const MemorySummary& pool = comparison.runs[0].memory;
   const MemorySummary& planned = comparison.runs[1].memory;
   EXPECT_EQ(pool.peak_reserved_after_switch_bytes, std::nullopt);
@@ -156,7 +157,8 @@ TEST(ComparisonTest, ThePeakOfTheWholeRunStandsBesideThatAfterTheSwitch) {
 }
 
 TEST(ComparisonTest, CountsTheDevicesOfAllRunsInOneProcess) {
-  const Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 4);
+  const Comparison comparison =
+      compared(compared_options("lenet"), {"best-fit-pool", "planned"}, 4);
   const std::uint64_t pool = comparison.runs[0].memory.peak_reserved_bytes;
   EXPECT_EQ(comparison.process->peak_reserved_bytes,
             pool + comparison.runs[1].memory.peak_reserved_bytes);
@@ -167,7 +169,7 @@ TEST(ComparisonTest, CountsTheDevicesOfAllRunsInOneProcess) {
 }
 
 TEST(ComparisonTest, AnythingThatDiffersIsFound) {
-  Comparison comparison = compared(small_options("lenet"), {"best-fit-pool", "planned"}, 3);
+  Comparison comparison = compared(compared_options("lenet"), {"best-fit-pool", "planned"}, 3);
   ASSERT_TRUE(comparison.bit_equal());
   Comparison other = comparison;
   other.runs[1].losses[2] += 1e-7;
@@ -183,14 +185,14 @@ TEST(ComparisonTest, AnythingThatDiffersIsFound) {
 
 // The only step is the warm-up, so times and plan are unknown and must not be printed as zero.
 TEST(ComparisonTest, WhatWasNotMeasuredIsNull) {
-  const Json json = to_json(compared(small_options("lenet"), kAllocators, 1));
+  const Json json = to_json(compared(compared_options("lenet"), kAllocators, 1));
   EXPECT_TRUE(json["allocators"]["planned"]["step_seconds_median"].is_null());
   EXPECT_TRUE(json["allocators"]["planned"]["allocate_ns_median"].is_null());
   EXPECT_TRUE(json["allocators"]["planned"]["lower_bound"].is_null());
 }
 
 TEST(ComparisonTest, GuardsKeepTheRunsEqual) {
-  TrainOptions options = small_options("lenet");
+  TrainOptions options = compared_options("lenet");
   options.memory.guard = true;
   options.memory.check = true;
   EXPECT_TRUE(compared(options, kAllocators, 4).bit_equal());
@@ -198,12 +200,12 @@ TEST(ComparisonTest, GuardsKeepTheRunsEqual) {
 
 TEST(ComparisonTest, ThePageNamesEveryAllocator) {
   const std::string page =
-      render_report(comparison_report(compared(small_options("lenet"), kAllocators, 4)));
+      render_report(comparison_report(compared(compared_options("lenet"), kAllocators, 4)));
   for (const std::string& name : kAllocators) EXPECT_NE(page.find(name), std::string::npos);
 }
 
 TEST(ComparisonTest, ThePageShowsTheOrderOfTheTrainingStep) {
-  TrainOptions options = small_options("resnet20");
+  TrainOptions options = compared_options("resnet20");
   options.step.fused_update = true;
   const Comparison comparison = compared(options, {"planned"}, 2);
   ASSERT_TRUE(comparison.order.has_value());
@@ -217,7 +219,7 @@ TEST(ComparisonTest, ThePageShowsTheOrderOfTheTrainingStep) {
 }
 
 TEST(ComparisonTest, InferenceIsComparedToo) {
-  TrainOptions options = small_options("resnet20");
+  TrainOptions options = compared_options("resnet20");
   const std::vector<std::string> all = allocator_names();
   const Comparison comparison = compared(options, all, 3, Mode::kInference);
   EXPECT_TRUE(comparison.bit_equal());
@@ -232,7 +234,7 @@ TEST(ComparisonTest, InferenceIsComparedToo) {
 
 // Its row gives the reason, and the other allocators continue.
 TEST(ComparisonTest, AnAllocatorThatDoesNotFitIsSaidAndLeftOut) {
-  TrainOptions options = small_options("lenet");
+  TrainOptions options = compared_options("lenet");
   const std::uint64_t pool =
       compared(options, {"best-fit-pool"}, 4).runs[0].memory.peak_reserved_bytes;
   options.memory.capacity_bytes = pool;
@@ -253,7 +255,7 @@ TEST(ComparisonTest, AnAllocatorThatDoesNotFitIsSaidAndLeftOut) {
 }
 
 TEST(ComparisonTest, WhereNoneFitsTheRunFails) {
-  TrainOptions options = small_options("lenet");
+  TrainOptions options = compared_options("lenet");
   options.memory.capacity_bytes = 1 << 16;
   try {
     compared(options, kAllocators, 2);
@@ -265,7 +267,7 @@ TEST(ComparisonTest, WhereNoneFitsTheRunFails) {
 }
 
 TEST(ComparisonTest, ThePageSaysWhatWasRun) {
-  const ReportData report = comparison_report(compared(small_options("lenet"), kAllocators, 2));
+  const ReportData report = comparison_report(compared(compared_options("lenet"), kAllocators, 2));
   const auto fact = [&](const std::string& name) {
     for (const ReportFact& known : report.facts) {
       if (known.name == name) return known.value;
@@ -281,7 +283,7 @@ TEST(ComparisonTest, ThePageSaysWhatWasRun) {
 
 TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
   Comparison comparison =
-      compared(small_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
+      compared(compared_options("lenet"), {"caching", "caching@1GiB", "planned@1GiB"}, 2);
   comparison.runs.push_back(comparison.runs[0]);
   comparison.runs.back().memory.allocator = "cuda-async";  // as on a GPU
   const ReportData report = comparison_report(comparison);
@@ -291,7 +293,7 @@ TEST(ComparisonTest, ThePageHasCurvesOfWhatItsDeviceCanReplay) {
 }
 
 TEST(ComparisonTest, ABatchLargerThanTheDataIsRefused) {
-  TrainOptions options = small_options("lenet");
+  TrainOptions options = compared_options("lenet");
   options.batch_size = 41;
   EXPECT_THROW(compared(options, kAllocators, 1), DataError);
 }

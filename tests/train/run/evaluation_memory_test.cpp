@@ -13,7 +13,7 @@ namespace {
 
 using namespace tests;
 
-TrainOptions small_options(const std::string& model) {
+TrainOptions evaluated_options(const std::string& model) {
   TrainOptions options;
   options.model = model;
   options.data.images = 40;
@@ -32,7 +32,7 @@ class EvaluationMemory : public ::testing::TestWithParam<std::tuple<std::string,
 
 TEST_P(EvaluationMemory, IsWithinTheMemoryOfTraining) {
   const auto& [model, policy] = GetParam();
-  TrainOptions options = small_options(model);
+  TrainOptions options = evaluated_options(model);
   options.memory.policy = policy_of(policy);
   options = resolved(options);
   std::ostringstream messages;

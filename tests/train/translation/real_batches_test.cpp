@@ -37,7 +37,7 @@ std::int64_t batches_of(const BatchForm& form) {
 
 // The network is so small that memory management takes most of the time. The last batch of an epoch
 // is smaller.
-TrainOptions small_options(const BatchForm& form, bool bucket = false) {
+TrainOptions real_options(const BatchForm& form, bool bucket = false) {
   TrainOptions options;
   options.model = "seq2seq";
   options.batch_size = 12;
@@ -110,7 +110,7 @@ class VaryingBatches : public ::testing::TestWithParam<BatchForm> {
     read(/*bucket=*/false);
   }
   void read(bool bucket) {
-    options_ = small_options(GetParam(), bucket);
+    options_ = real_options(GetParam(), bucket);
     data_ = decided_workload(options_, {}, console_);
   }
   std::int64_t batches() const { return batches_of(GetParam()); }

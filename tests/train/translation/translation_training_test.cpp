@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // One epoch of 6 steps.
-TrainOptions small_options() {
+TrainOptions translated_options() {
   TrainOptions options;
   options.model = "seq2seq";
   options.epochs = 1;
@@ -59,7 +59,7 @@ class TranslationTraining : public ::testing::Test {
 };
 
 TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
-  const TrainOptions options = small_options();
+  const TrainOptions options = translated_options();
   train(options, "whole");
   fs::copy(folder_.path() / "whole", folder_.path() / "cut",
            fs::copy_options::recursive | fs::copy_options::copy_symlinks);
@@ -72,7 +72,7 @@ TEST_F(TranslationTraining, ResumedInTheMiddleOfAnEpochGoesOnBitForBit) {
 
 TEST_F(TranslationTraining, TheReportShowsTheOrderOfTheLongestStep) {
   for (const bool unroll : {false, true}) {
-    TrainOptions options = small_options();
+    TrainOptions options = translated_options();
     options.steps = 3;
     options.step.fused_update = true;
     options.text.clip = 0;
@@ -92,7 +92,7 @@ TEST_F(TranslationTraining, TheReportShowsTheOrderOfTheLongestStep) {
 }
 
 TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies) {
-  TrainOptions options = small_options();
+  TrainOptions options = translated_options();
   options.keep_best = true;
   const nlohmann::ordered_json json = parsed_in_order(train(options, "run").json);
   EXPECT_GT(json["perplexity"].get<double>(), 1);
@@ -109,7 +109,7 @@ TEST_F(TranslationTraining, TellsItsQualityAndKeepsTheBestBesideTheVocabularies)
 TEST_F(TranslationTraining, UnderUpperBoundARunTakesWhatItsLongestBatchTakes) {
   for (const bool unroll : {false, true}) {
     SCOPED_TRACE(unroll ? "unrolled" : "packed");
-    TrainOptions options = small_options();
+    TrainOptions options = translated_options();
     options.epochs = 2;
     options.text.pairs = 50;
     options.text.unroll = unroll;
@@ -145,7 +145,7 @@ TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
       const std::string name =
           fmt::format("{}-{}", policy_name(policy), unroll ? "unrolled" : "packed");
       SCOPED_TRACE(name);
-      TrainOptions options = small_options();
+      TrainOptions options = translated_options();
       options.text.unroll = unroll;
       options.memory.policy = policy;
       const nlohmann::json memory = parsed_json(train(options, name).json)["memory"];
@@ -161,7 +161,7 @@ TEST_F(TranslationTraining, ThePageTellsWhyTheBlocksOfTheLongestStepAreAlive) {
 }
 
 TEST_F(TranslationTraining, TheLastStepIsEvaluatedOnce) {
-  TrainOptions options = small_options();
+  TrainOptions options = translated_options();
   options.steps = 4;
   options.evaluate_every = 2;
   train(options, "run");
@@ -172,7 +172,7 @@ TEST_F(TranslationTraining, TheLastStepIsEvaluatedOnce) {
 }
 
 TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
-  TrainOptions options = small_options();
+  TrainOptions options = translated_options();
   options.text.pairs = 400;  // the longest batch comes later
   options.memory.policy = ShapePolicy::kGrow;
   tests::SignallingBuffer buffer("switched to the plan");  // printed before step 2
@@ -188,7 +188,7 @@ TEST_F(TranslationTraining, AnInterruptedRunTellsThePlanThatItHad) {
 }
 
 TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
-  const TrainOptions options = small_options();
+  const TrainOptions options = translated_options();
   train(options, "run");
   write_atomically(folder_.path() / "run/source.vocabulary.txt", "<UNK>\n<EOS>\nother\n");
   Trainer trainer(options, {}, console_);
@@ -196,7 +196,7 @@ TEST_F(TranslationTraining, RefusesAVocabularyThatIsNotTheCheckpoints) {
 }
 
 TEST_F(TranslationTraining, ResumingOnOtherPairsIsRefusedByName) {
-  TrainOptions options = small_options();
+  TrainOptions options = translated_options();
   options.text.source = {folder_ / "a.en"};
   options.text.target = {folder_ / "a.fr"};
   const auto write = [&](int pairs, const std::string& more) {

@@ -27,7 +27,7 @@ std::int64_t side_of(const std::string& model) {
 bool has_own_side(const std::string& model) { return model == "mlp" || model == "lenet"; }
 
 // A small form of the model and few data.
-TrainOptions small_options(const std::string& model, std::int64_t batch, std::uint64_t capacity) {
+TrainOptions largest_options(const std::string& model, std::int64_t batch, std::uint64_t capacity) {
   TrainOptions options;
   options.model = model;
   options.batch_size = batch;
@@ -81,7 +81,7 @@ TEST_P(LargestBatchTrains, WithinItsCapacity) {
   ASSERT_GE(batch["largest_batch"], 2);
   std::ostringstream messages;
   Console console(messages, {});
-  const TrainOptions options = small_options(GetParam(), batch["largest_batch"], bytes);
+  const TrainOptions options = largest_options(GetParam(), batch["largest_batch"], bytes);
   const DecidedWorkload decided = decided_workload(options, {}, console);
   const auto run = tests::run_on(decided, options.memory);
   decided.workload->prepare();

@@ -31,7 +31,7 @@ struct OrderedStep {
   }
 };
 
-std::vector<OrderedStep> all_cases() {
+std::vector<OrderedStep> ordered_cases() {
   std::vector<OrderedStep> cases;
   for (const std::string& model : small_model_names()) {
     for (const bool in_place : {true, false}) {
@@ -51,7 +51,7 @@ std::vector<OrderedStep> all_cases() {
 
 // The order that is searched for the backward pass alone is as good as one of the whole step.
 TEST(StepOrder, TheExecutedPeakIsThatOfTheTraceAndOfTheBestOrder) {
-  for (const OrderedStep& one : all_cases()) {
+  for (const OrderedStep& one : ordered_cases()) {
     SCOPED_TRACE(one.model + (one.mode == Mode::kTraining ? ", training" : ", inference") +
                  (one.step.fused_update ? ", fused update" : "") +
                  (one.step.recompute > 0 ? ", recompute" : "") +
