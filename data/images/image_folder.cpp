@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string printable_path(const fs::path& path) { return printable(path.string()); }
+std::string named(const fs::path& path) { return printable(path.string()); }
 
 struct Entries {
   std::vector<std::string> folders, files;  // names, sorted
@@ -30,7 +30,7 @@ Entries entries_of(const fs::path& folder) {
     std::error_code unknown;  // a dangling link counts as an unreadable file
     (entry->is_directory(unknown) ? entries.folders : entries.files).push_back(name);
   }
-  if (error) throw DataError(printable_path(folder), "cannot be read: " + error.message());
+  if (error) throw DataError(named(folder), "cannot be read: " + error.message());
   std::ranges::sort(entries.folders);
   std::ranges::sort(entries.files);
   return entries;
@@ -49,7 +49,7 @@ class SplitScan {
 
   void run() {
     for (const std::string& name : entries_of(folder_).folders) add_class(name);
-    if (files_.files.empty()) throw DataError(printable_path(folder_), "no images in any class");
+    if (files_.files.empty()) throw DataError(named(folder_), "no images in any class");
   }
 
  private:
@@ -57,19 +57,17 @@ class SplitScan {
     const auto& names = collection_.class_names;
     const auto found = std::ranges::lower_bound(names, name);
     if (found == names.end() || *found != name) {
-      throw DataError(printable_path(folder_),
-                      "class '" + printable(name) + "' is not a class of train");
+      throw DataError(named(folder_), "class '" + printable(name) + "' is not a class of train");
     }
     const auto label = static_cast<std::int32_t>(found - names.begin());
     const Entries entries = entries_of(folder_ / name);
     for (const std::string& inner : entries.folders) {
-      collection_.warnings.push_back("skipped the folder " +
-                                     printable_path(folder_ / name / inner) +
+      collection_.warnings.push_back("skipped the folder " + named(folder_ / name / inner) +
                                      ": images must be directly in their class's folder");
     }
     if (entries.files.empty() && split_ == Split::kTrain) {
       throw DataError(
-          printable_path(folder_ / name),
+          named(folder_ / name),
           "the class has no images" +
               (entries.folders.empty() ? "" : ", but folders " + listed_names(entries.folders)));
     }
@@ -130,7 +128,7 @@ void hold_out(ImageCollection& collection, double share) {
   collection.test.source = collection.test.root = collection.train.root;
   collection.train.files = std::move(kept);
   if (collection.test.files.empty()) {
-    throw DataError(printable_path(collection.train.root),
+    throw DataError(named(collection.train.root),
                     "no class has two images, so none can be held out");
   }
 }
@@ -138,10 +136,9 @@ void hold_out(ImageCollection& collection, double share) {
 void check_folder(const fs::path& folder) {
   std::error_code error;
   const auto status = fs::status(folder, error);
-  if (status.type() == fs::file_type::not_found)
-    throw DataError(printable_path(folder), "no such folder");
-  if (error) throw DataError(printable_path(folder), "cannot be read: " + error.message());
-  if (!fs::is_directory(status)) throw DataError(printable_path(folder), "not a folder");
+  if (status.type() == fs::file_type::not_found) throw DataError(named(folder), "no such folder");
+  if (error) throw DataError(named(folder), "cannot be read: " + error.message());
+  if (!fs::is_directory(status)) throw DataError(named(folder), "not a folder");
 }
 
 // Collects files below folders; links may lead back to a folder above.
@@ -154,8 +151,7 @@ class FileCollector {
     if (!fs::is_directory(root, error)) return add_file(root);
     const std::size_t before = files_.files.size();
     add_folder(root);
-    if (files_.files.size() == before)
-      throw DataError(printable_path(root), "no images below this folder");
+    if (files_.files.size() == before) throw DataError(named(root), "no images below this folder");
   }
 
  private:
@@ -222,18 +218,16 @@ ImageCollection scan_image_folder(const fs::path& folder, const ImageFolderOptio
   if (!plain && (options.needs_train || has_train)) check_folder(train);
   const bool splits = options.val_share.has_value();
   if (splits && !tests.empty()) {
-    throw DataError(
-        printable_path(folder),
-        "holds '" + tests.front() + "' for validation, so no images need to be held out");
+    throw DataError(named(folder), "holds '" + tests.front() +
+                                       "' for validation, so no images need to be held out");
   }
   if (plain && options.needs_train && !splits) {
-    throw DataError(printable_path(folder),
-                    "no folder 'train' (it holds " + content_text(folder) +
-                        "): if its folders are classes, hold out some images of "
-                        "each for validation, --val-split 0.1");
+    throw DataError(named(folder), "no folder 'train' (it holds " + content_text(folder) +
+                                       "): if its folders are classes, hold out some images of "
+                                       "each for validation, --val-split 0.1");
   }
   if (!plain && tests.empty() && options.needs_test && !splits) {
-    throw DataError(printable_path(folder),
+    throw DataError(named(folder),
                     "no folder 'val', 'valid', 'validation' or 'test' for validation (it holds " +
                         content_text(folder) +
                         "): add one, or hold out some images of train, --val-split 0.1");
@@ -241,14 +235,14 @@ ImageCollection scan_image_folder(const fs::path& folder, const ImageFolderOptio
   const fs::path test = tests.empty() ? train : folder / tests.front();
   check_folder(test);
   if (tests.size() > 1) {
-    collection.warnings.push_back(printable_path(folder) + " holds " + listed_names(tests) +
+    collection.warnings.push_back(named(folder) + " holds " + listed_names(tests) +
                                   ": validating on '" + tests.front() + "'");
   }
   const bool reads_train = has_train || splits || (plain && !options.needs_test);
   const fs::path& classes = reads_train ? train : test;
   collection.class_names = entries_of(classes).folders;
   if (collection.class_names.empty()) {
-    throw DataError(printable_path(classes), "no classes: expected a folder of images per class");
+    throw DataError(named(classes), "no classes: expected a folder of images per class");
   }
   if (reads_train) SplitScan(collection, Split::kTrain, train).run();
   if (splits) {

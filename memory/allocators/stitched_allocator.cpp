@@ -8,7 +8,7 @@ namespace skyline {
 namespace {
 
 enum PoolNumber : std::uint32_t { kSmall, kWhole };
-constexpr std::string_view kStitchedPoolNames[] = {"small", "whole"};
+constexpr std::string_view kPools[] = {"small", "whole"};
 
 }  // namespace
 
@@ -52,9 +52,7 @@ Statistics StitchedAllocator::statistics() const {
   return segments_.statistics(std::max(small_.largest_bytes(), whole_.largest_bytes()));
 }
 
-std::vector<Segment> StitchedAllocator::segments() const {
-  return segments_.snapshot(kStitchedPoolNames);
-}
+std::vector<Segment> StitchedAllocator::segments() const { return segments_.snapshot(kPools); }
 
 Chunk& StitchedAllocator::map(std::size_t bytes, const Request& request) {
   const std::size_t free_before = segments_.account().now().cached_bytes();

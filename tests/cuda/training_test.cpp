@@ -230,7 +230,7 @@ TEST_P(CudaTraining, MatchesTheCpu) {
 TEST_P(CudaTraining, GivesTheSameBitsUnderEveryAllocatorAndWithGuards) {
   const Trained expected = train_on(cuda_memory("best-fit-pool"), on_cuda());
   // The small networks meet all allocators.
-  const bool all = effort(1) > 0 && (GetParam() != "resnet20" || runs_at_night());
+  const bool all = GetParam() != "resnet20" || runs_at_night();
   for (const std::string& allocator : cuda_allocator_names()) {
     if (!all && allocator != "cuda-async" && allocator != kPlannedAllocator) continue;
     EXPECT_EQ(train_on(cuda_memory(allocator), on_cuda()), expected) << allocator;
@@ -374,7 +374,6 @@ void PrintTo(const PaperCase& tested, std::ostream* out) { *out << tested.name; 
 class CudaPaperTraining : public ::testing::TestWithParam<PaperCase> {};
 
 TEST_P(CudaPaperTraining, StepMatchesTheCpu) {
-  if (effort(1) == 0) GTEST_SKIP() << "too slow under sanitizers";
   const auto& [name, images] = GetParam();
   const auto found = std::ranges::find(paper_networks(), name, &PaperNetwork::name);
   expect_ops_match_the_cpu(seeded(), {.model = name, .shape = step_shape(*found)}, images);
@@ -390,7 +389,6 @@ INSTANTIATE_TEST_SUITE_P(Networks, CudaPaperTraining,
 // 5e-7 change the CPU's own parameters as much as another device does. So only the loss is
 // compared, and not its ops either: of a linear bottleneck's values, the means cancel to rounding.
 TEST(CudaMobileNetV2, LossMatchesTheCpuAndStepsGiveTheSameBits) {
-  if (effort(1) == 0) GTEST_SKIP() << "too slow under sanitizers";
   const std::string name = "mobilenet_v2";
   const ModelShape shape = with_images(name, 64);
   const auto train_on = [&](const MemoryOptions& memory, const Context::Options& options) {
@@ -463,7 +461,6 @@ TEST(CudaTranslation, RecordedSimulatedAndDryStepsAreOne) {
 TEST(CudaTranslation, GivesTheSameBitsUnderEveryAllocator) {
   const Trained expected = translate(cuda_memory("best-fit-pool"), on_cuda(), false);
   for (const std::string& allocator : cuda_allocator_names()) {
-    if (effort(1) == 0 && allocator != kPlannedAllocator) continue;
     EXPECT_EQ(translate(cuda_memory(allocator, allocator == kPlannedAllocator), on_cuda(), false),
               expected)
         << allocator;

@@ -16,8 +16,7 @@
 namespace skyline {
 namespace {
 
-constexpr std::int64_t kMostExactUnits = std::int64_t{1}
-                                         << 60;          // sums of offsets stay within 64 bits
+constexpr std::int64_t kMostUnits = std::int64_t{1} << 60;  // sums of offsets stay within 64 bits
 constexpr std::size_t kMostBlocks = 1 << 13;             // recursion is as deep as there are blocks
 constexpr std::uint64_t kWork = std::uint64_t{1} << 33;  // for planner exact without a time limit
 
@@ -121,7 +120,7 @@ PartSearch::PartSearch(ExactProblem problem, const Placement& start, std::uint64
 
 void PartSearch::round(std::int64_t enough, std::int64_t first, bool only_first,
                        ExactEffort& effort) {
-  if (problem_->size() > kMostBlocks || peak_ > kMostExactUnits) return;
+  if (problem_->size() > kMostBlocks || peak_ > kMostUnits) return;
   if (search_ == nullptr) search_ = ExactSearch::make(*problem_, peak_);
   round_joined(enough, first, only_first, effort);
   std::int64_t hard = -1;  // highest capacity that is impossible or was given up
